@@ -33,11 +33,11 @@ static const char *fixed(char buffer[CLI_FIXED_SIZE], double value, int metric) 
 }
 
 static void print_legend(void) {
-    puts("\npoints, traj.: weight (%) of the points inside drivable areas, and of the trajectories "
-         "with at least 95 % of their\n"
-         "points inside\n"
-         "unique, entropy, weighted: number of distinct feasible branches; scenes without feasible "
-         "branches count as 0\n"
+    puts("\n"
+         "points: weight (%) of the points inside drivable areas\n"
+         "traj.: weight (%) of the trajectories with at least 95 % of their points inside\n"
+         "unique, entropy, weighted: number of distinct feasible branches;\n"
+         "scenes without feasible branches count as 0\n"
          "div.: weighted distance between feasible branches (m)");
 }
 
@@ -68,8 +68,8 @@ static int print_comparison(const bj_audit *audit, const audit_comparison *c,
     cli_grid grid = {.columns = 5, .left = 1};
     char text[CLI_FIXED_SIZE], low[CLI_FIXED_SIZE], high[CLI_FIXED_SIZE];
     printf("\n"
-           "%s minus %s: per-scene values averaged over seeds, %d resamples of the scenes, seed "
-           "%llu\n",
+           "%s minus %s: per-scene values, averaged over seeds; "
+           "%d bootstrap resamples of the scenes, seed %llu\n",
            bj_audit_arm(audit, c->a), bj_audit_arm(audit, c->b), o->resamples,
            (unsigned long long)o->seed);
     cli_grid_text(&grid, "");
@@ -94,8 +94,8 @@ int audit_print_text(const bj_audit *audit, const audit_comparison *comparison,
                      const audit_options *o) {
     const bj_audit_counts c = bj_audit_count(audit);
     char a[CLI_COUNT_SIZE], b[CLI_COUNT_SIZE], d[CLI_COUNT_SIZE];
-    printf("%s: %s scenes, %s with a vehicle or bus as focal road user\n"
-           "focal origins inside drivable areas: %s of %s; tolerance %g m\n"
+    printf("%s: %s scenes, %s of them with a vehicle or bus as the focal road user\n"
+           "focal positions inside drivable areas: %s of %s (tolerance %g m)\n"
            "\n",
            o->data, cli_count(a, (size_t)c.total), cli_count(b, (size_t)c.scenes),
            cli_count(d, (size_t)c.origins), b, BJ_AUDIT_TOLERANCE);
@@ -209,7 +209,7 @@ static void row_heading(FILE *to, const char *first) {
 bj_status audit_print_rows(FILE *to, const bj_audit *audit, bj_error *err) {
     const int64_t n = bj_audit_count(audit).scenes;
     double *values = malloc(BJ_AUDIT_METRICS * (size_t)n * sizeof *values);
-    if (!values) return cli_error(err, BJ_ENOMEM, "out of memory for the values of all scenes");
+    if (!values) return cli_error(err, BJ_ENOMEM, "out of memory for the per-scene values");
     row_heading(to, "arm,scenario_id");
     for (int i = 0; i < bj_audit_arms(audit); i++) {
         for (int m = 0; m < BJ_AUDIT_METRICS; m++) bj_audit_values(values + m * n, audit, i, m);
@@ -238,7 +238,7 @@ void audit_print_submission(const bj_submission_audit *audit, const audit_option
         if (c.outcomes[i])
             printf(", %lld %s", (long long)c.outcomes[i],
                    bj_audit_outcome_name((bj_audit_outcome)i));
-    printf("\nfocal origins inside drivable areas: %lld of %lld; tolerance %g m\n"
+    printf("\nfocal positions inside drivable areas: %lld of %lld (tolerance %g m)\n"
            "scenes without a feasible candidate: %lld\n",
            (long long)c.origins, (long long)c.outcomes[BJ_AUDITED], BJ_AUDIT_TOLERANCE,
            (long long)c.empty);

@@ -48,10 +48,10 @@ bj_status cli_builtin_path(char path[CLI_PATH_SIZE], bj_error *err) {
         free(resolved);
     }
     return cli_error(err, BJ_EIO,
-                     CLI_BUILTIN
-                     ": the pretrained model " CLI_BUILTIN_FILE " is not installed\n"
-                     "hint: put it into models/ of the source tree or into share/branchjepa of the "
-                     "installation, or set BJEPA_BUILTIN to its path");
+                     CLI_BUILTIN ": the pretrained model " CLI_BUILTIN_FILE " is not installed\n"
+                                 "hint: put the file into models/ of the source tree "
+                                 "or share/branchjepa of the installation, "
+                                 "or set BJEPA_BUILTIN to its path");
 }
 
 int cli_builtin_card(char path[CLI_PATH_SIZE], const char *model_path) {

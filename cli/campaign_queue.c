@@ -174,7 +174,8 @@ static bj_status start_some(queue *q, bj_error *err) {
         if (occupied && !q->jobs[i].occupied) {
             q->jobs[i].occupied = 1;
             campaign_display_note(
-                &q->display, "%s, seed %llu: waiting, because another process trains in its folder",
+                &q->display,
+                "%s, seed %llu: waiting because another process is training in this run folder",
                 RUN_NAME(q, i));
         }
         if (status == BJ_OK) continue;
@@ -322,7 +323,8 @@ static void move_last(queue *q) {
     if (!(q->records[longest].eta_s > WORTH_MOVING_S)) return;
     q->jobs[longest].moving = 1;
     campaign_child_signal(&q->jobs[longest].child, SIGTERM);
-    campaign_display_note(&q->display, "%s, seed %llu: saving and restarting with more threads",
+    campaign_display_note(&q->display,
+                          "%s, seed %llu: saving the run and restarting it with more threads",
                           RUN_NAME(q, longest));
 }
 

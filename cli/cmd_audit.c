@@ -10,19 +10,19 @@ static const char verb[] = "audit";
 static int parse(audit_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0,
-         "scenes and maps for checkpoints and campaigns; futures are not read"},
+         "cache with the scenes and maps for checkpoints and campaigns; futures are not read"},
         {"submission", 0, CLI_TEXT, "FILE.parquet", &o->submission, 0, 0,
-         "audit forecasts in the official format instead of checkpoints"},
+         "audit a submission file in the official format instead of checkpoints"},
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
-         "scenarios and maps of the submission: files below a folder, or a cache"},
+         "scenarios and maps for the submission: a folder of scenario files, or a cache"},
         {"a", 0, CLI_TEXT, "ARM", &o->a, 0, 0,
-         "first arm or checkpoint of a comparison, named as on the command line"},
+         "first arm or checkpoint to compare, named as on the command line"},
         {"b", 0, CLI_TEXT, "ARM", &o->b, 0, 0,
-         "second arm or checkpoint; the comparison prints a minus b"},
+         "second arm or checkpoint to compare; differences are a minus b"},
         {"resamples", 0, CLI_INT, "N", &o->resamples, 1, 10000000,
-         "bootstrap resamples of the scenes for the intervals of a minus b"},
+         "number of bootstrap resamples for the intervals of a minus b"},
         {"rows", 0, CLI_TEXT, "FILE.csv", &o->rows, 0, 0,
-         "write the values of every scene, averaged over the seeds of an arm"},
+         "write the values for each scene, averaged over the seeds of each arm"},
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
          "use only the first N scenes of the cache; 0 means all"},
         {"list", 0, CLI_INT, "N", &o->list, 0, 1000000, "max number of failed scenarios to list"},
@@ -35,7 +35,7 @@ static int parse(audit_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "measure how much of a forecast is on the official drivable area",
+        .summary = "measure how much of a forecast is inside the official drivable area",
         .operands = "[CAMPAIGN|CHECKPOINT...]",
         .min_operands = 0,
         .max_operands = 1024,
@@ -182,7 +182,7 @@ static int judge(const bj_submission_audit *audit, const audit_options *o) {
         fprintf(stderr, "bjepa %s: %lld more scenarios could not be audited\n", verb,
                 (long long)(bad - listed));
     if (c.unknown)
-        fprintf(stderr, "bjepa %s: %lld scenario%s of the submission %s not in %s\n", verb,
+        fprintf(stderr, "bjepa %s: %lld scenario%s in the submission %s not in %s\n", verb,
                 (long long)c.unknown, c.unknown == 1 ? "" : "s", c.unknown == 1 ? "is" : "are",
                 o->av2);
     if (c.outcomes[BJ_AUDIT_MISSING] || c.outcomes[BJ_AUDIT_MALFORMED] || c.unknown)
@@ -190,8 +190,8 @@ static int judge(const bj_submission_audit *audit, const audit_options *o) {
     if (c.outcomes[BJ_AUDIT_UNREADABLE]) return CLI_DATA;
     if (!c.outcomes[BJ_AUDITED]) {
         fprintf(stderr,
-                "bjepa %s: nothing to audit: no scenario has a vehicle or bus as its focal road "
-                "user\n",
+                "bjepa %s: nothing to audit: "
+                "no scenario has a vehicle or bus as the focal road user\n",
                 verb);
         return CLI_DATA;
     }

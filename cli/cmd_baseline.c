@@ -17,7 +17,7 @@ typedef struct baseline_options {
 static int parse(baseline_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "DIR_OR_CACHE", &o->data, 0, 0,
-         "scenario files below a folder, or a cache; the rule lane-following needs a folder"},
+         "folder of scenario files, or a cache; lane-following needs a folder"},
         {"out", 'o', CLI_TEXT, "FILE.parquet", &o->out, 0, 0, "submission file to write"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
@@ -26,7 +26,7 @@ static int parse(baseline_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write the forecasts of a fixed rule as a challenge submission",
+        .summary = "predict with a simple rule and write a challenge submission",
         .operands = "constant-velocity|constant-velocity-6|constant-turn-rate|lane-following",
         .min_operands = 1,
         .max_operands = 1,

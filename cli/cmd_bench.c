@@ -246,11 +246,12 @@ static void print_table(const numbers *x, int train, int infer, int threads) {
         if (x->mixed_ms > 0)
             printf("  in mixed precision     %9.2f ms  %8.2f times as fast (%s)\n", x->mixed_ms,
                    x->speedup, x->mixed_isa);
-        else printf("  prepare %.1f %%, scenes %.1f %%, gradients %.1f %%, unfold %.1f %%, "
-               "update %.1f %%\n",
-               100 * x->profile.prepare / total, 100 * x->profile.scenes / total,
-               100 * x->profile.gradients / total, 100 * x->profile.unfold / total,
-               100 * x->profile.update / total);
+        else
+            printf("  prepare %.1f %%, scenes %.1f %%, gradients %.1f %%, "
+                   "unfold %.1f %%, update %.1f %%\n",
+                   100 * x->profile.prepare / total, 100 * x->profile.scenes / total,
+                   100 * x->profile.gradients / total, 100 * x->profile.unfold / total,
+                   100 * x->profile.update / total);
     }
     if (x->busy_ms > 0)
         printf("  with one core busy     %9.2f ms  %8.0f %% of the undisturbed throughput\n", x->busy_ms,
@@ -261,8 +262,9 @@ static void print_table(const numbers *x, int train, int infer, int threads) {
         printf("  in mixed precision     %9.2f ms  %8.2f times as fast\n", x->infer64_bf16_ms,
                x->infer64_ms / x->infer64_bf16_ms);
         printf("prediction, one scene    %9.3f ms\n", x->infer1_ms);
-        printf("  in mixed precision     %9.3f ms  error %.1e of the largest coordinate, %.1e in a "
-               "weight\n",
+        printf("  in mixed precision     %9.3f ms  "
+               "max error: %.1e of the largest coordinate, "
+               "%.1e in a weight\n",
                x->infer1_bf16_ms, x->bf16_error, x->bf16_weight_error);
     }
     printf("peak memory              %9.0f MiB\n", (double)usage.ru_maxrss / 1024);
@@ -283,13 +285,13 @@ int cmd_bench(int argc, char **argv) {
         {"busy", 0, CLI_FLAG, NULL, &busy, 0, 0,
          "also time training while another process keeps one core busy"},
         {"precision", 0, CLI_CHOICE, "single|mixed|both", &precision, 0, 0,
-         "precision of the training step; 'both' alternates between single and mixed (default: "
-         "single)"},
+         "precision of the training step; "
+         "'both' alternates between single and mixed (default: single)"},
         {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0,
          "instruction set: c, avx2, avx512 or avx512bf16 (default: depends on the processor)"},
         CLI_OPTION_END};
     const cli_usage usage = {"bench",
-                             "time a training step and prediction at the paper's sizes",
+                             "benchmark a training step and prediction at the paper's model size",
                              NULL,
                              0,
                              0,

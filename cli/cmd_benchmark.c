@@ -78,12 +78,12 @@ static int cmd_make(int argc, char **argv) {
     const cli_option options[] = {
         {"split", 0, CLI_TEXT, "val|test", &o.split, 0, 0, "write only this split"},
         {"cache", 0, CLI_FLAG, NULL, &o.cache, 0, 0,
-         "write caches instead of official folders; leaves out the lane-following baseline"},
+         "write caches instead of official folders; the lane-following baseline is left out"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "benchmark make",
-        .summary = "write the scenes of the standard benchmark and its baselines",
+        .summary = "write the standard benchmark scenes and the baseline submissions",
         .operands = "DIR",
         .min_operands = 1,
         .max_operands = 1,
@@ -203,8 +203,9 @@ static int cmd_score_entry(int argc, char **argv) {
 
 int cmd_benchmark(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"make", "write the scenes of the standard benchmark and its baselines", cmd_make},
-        {"score", "score submissions against the true distribution of the standard benchmark", cmd_score_entry},
+        {"make", "write the standard benchmark scenes and the baseline submissions", cmd_make},
+        {"score", "score submissions against the true distribution of the standard benchmark",
+         cmd_score_entry},
         CLI_VERB_END,
     };
     static const cli_group group = {

@@ -50,12 +50,12 @@ static int parse(campaign_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "campaign folder"},
         {"data", 0, CLI_TEXT, "FILE|DIR", &o->data, 0, 0,
-         "cache or maze dataset that replaces 'data' in the file; a folder if the file lists "
-         "several datasets"},
+         "cache or maze dataset to use instead of 'data' in the file, "
+         "or a folder if the file lists several datasets"},
         {"dev", 0, CLI_TEXT, "CACHE", &o->dev, 0, 0,
-         "development scenes instead of 'dev' in the file"},
+         "development scenes to use instead of 'dev' in the file"},
         {"jobs", 0, CLI_INT, "N", &o->queue.jobs, 0, 1024,
-         "number of simultaneous runs; 0 means one per available core"},
+         "number of runs to train at the same time; 0 means one per available core"},
         {"threads", 'j', CLI_INT, "N", &o->queue.threads, 0, 1024,
          "worker threads per run; 0 divides the available cores among the runs"},
         {"resume", 0, CLI_FLAG, NULL, &o->resume, 0, 0,
@@ -75,7 +75,7 @@ static int parse(campaign_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "train every arm of a campaign file with every seed",
+        .summary = "train each arm of a campaign file with each seed",
         .operands = "FILE.yaml",
         .max_operands = 1,
         .examples =
@@ -183,8 +183,8 @@ static int verdict(const campaign_options *o, const bj_run_record *records, int 
     if (failed)
         fprintf(stderr,
                 "bjepa %s: %d of %d runs failed\n"
-                "hint: log.txt in a run folder contains the output of the run; --resume "
-                "--retry-failed runs the failed runs again\n",
+                "hint: log.txt in each run folder contains the output of the run; "
+                "--resume --retry-failed runs the failed runs again\n",
                 verb, failed, runs);
     if (left)
         fprintf(stderr,

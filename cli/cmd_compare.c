@@ -24,7 +24,7 @@ static int parse(compare_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = "compare",
-        .summary = "compare two arms, paired by seed: a minus b with paired-t intervals",
+        .summary = "compare two arms, paired by seed, and print a minus b with paired-t intervals",
         .operands = "FILE.csv|CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,

@@ -53,7 +53,7 @@ int cmd_config_show(int argc, char **argv) {
     const cli_option options[] = {CLI_SETTINGS_OPTIONS(&o), CLI_OPTION_JSON(&json), CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "config show",
-        .summary = "print every setting of a run and the origin of its value",
+        .summary = "print all settings of a run and where each value comes from",
         .examples = "bjepa config show --arm fullset\n"
                     "bjepa config show --arm mdn -c run.yaml --set optim.lr=1e-3 --json\n",
         .options = options,
@@ -165,8 +165,8 @@ int cmd_config_diff(int argc, char **argv) {
     const cli_option options[] = {CLI_OPTION_JSON(&json), CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "config diff",
-        .summary = "print the settings in which two config files or run folders differ; the exit code "
-                   "is 4 if they do",
+        .summary = "print the settings in which two config files or run folders differ; "
+                   "the exit code is 4 if any setting differs",
         .operands = "A B",
         .min_operands = 2,
         .max_operands = 2,
@@ -191,9 +191,10 @@ int cmd_config_diff(int argc, char **argv) {
 
 int cmd_config(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"show", "print every setting of a run and the origin of its value", cmd_config_show},
+        {"show", "print all settings of a run and where each value comes from", cmd_config_show},
         {"check", "check every key and value of a config file", cmd_config_check},
-        {"diff", "print the settings in which two config files or run folders differ", cmd_config_diff},
+        {"diff", "print the settings in which two config files or run folders differ",
+         cmd_config_diff},
         {"arms", "list the arms", cmd_config_arms},
         {"recipes", "list the recipes and the settings they change", cmd_config_recipes},
         {"keys", "list the settings with default, range and meaning", cmd_config_keys},

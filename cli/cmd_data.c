@@ -14,7 +14,7 @@ int cmd_data(int argc, char **argv) {
     };
     static const cli_group group = {
         .name = "data",
-        .summary = "create caches from Argoverse 2 scenarios, and inspect them",
+        .summary = "create and inspect caches of Argoverse 2 scenes",
         .examples = "bjepa data prep --av2 /data/av2/train --out train.bjc\n"
                     "bjepa data info train.bjc\n",
         .verbs = verbs,

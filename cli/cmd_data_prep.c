@@ -41,11 +41,15 @@ static int parse(prep_options *o, int argc, char **argv) {
         {"av2", 0, CLI_TEXT, "DIR...", &o->av2, 0, 0,
          "folders to read, at any level of the Argoverse 2 layout"},
         {"out", 'o', CLI_TEXT, "CACHE", &o->out, 0, 0, "cache to write"},
-        {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0, "use only scenarios below the folder train, val or test"},
-        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "worker threads; 0 means one per available core"},
-        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "use only the first N scenarios; 0 means all"},
+        {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0,
+         "use only the scenarios in the train, val or test folder"},
+        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024,
+         "worker threads; 0 means one per available core"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
+         "use only the first N scenarios; 0 means all"},
         {"strict", 0, CLI_FLAG, NULL, &o->strict, 0, 0, "stop at the first rejected scenario"},
-        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "start over instead of resuming an interrupted run"},
+        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0,
+         "start over instead of resuming an interrupted run"},
         {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace an existing cache"},
         {"dry-run", 0, CLI_FLAG, NULL, &o->dry_run, 0, 0,
          "count the scenarios without writing anything"},
@@ -130,12 +134,14 @@ static void print_report(const prep_options *o, const bj_prep_report *r) {
     char a[CLI_COUNT_SIZE], b[CLI_COUNT_SIZE], c[CLI_COUNT_SIZE], d[CLI_COUNT_SIZE], size[32];
     if (!o->json) {
         if (o->dry_run)
-            printf("%s scenarios; a cache of at most %s without polygons\n",
+            printf("found %s scenarios; the cache would take at most %s, excluding polygons\n",
                    cli_count(a, (size_t)r->found), size_text(size, r->bytes));
         else
-            printf("%s: %s scenes (%s without future), %s maps, %s bytes\ndigest %s\n", o->out,
-                   cli_count(a, (size_t)r->accepted), cli_count(b, (size_t)r->without_future),
-                   cli_count(c, (size_t)r->maps), cli_count(d, (size_t)r->bytes), r->digest);
+            printf("%s: %s scenes (%s of them without a future), %s maps, %s bytes\n"
+                   "digest %s\n",
+                   o->out, cli_count(a, (size_t)r->accepted),
+                   cli_count(b, (size_t)r->without_future), cli_count(c, (size_t)r->maps),
+                   cli_count(d, (size_t)r->bytes), r->digest);
         return;
     }
     printf("{\"schema\":1,\"type\":\"data_prep\",\"cache\":");
@@ -153,8 +159,8 @@ static int interrupted(const prep_options *o, const bj_prep_report *r) {
     char done[CLI_COUNT_SIZE], found[CLI_COUNT_SIZE];
     fprintf(stderr,
             "bjepa %s: interrupted after %s of %s scenarios\n"
-            "hint: run the same command again to continue; %s.partial contains the finished "
-            "scenarios\n",
+            "hint: run the same command again to continue; "
+            "%s.partial contains the finished scenarios\n",
             verb, cli_count(done, (size_t)(r->accepted + r->rejected)),
             cli_count(found, (size_t)r->found), o->out);
     if (o->json) print_report(o, r);

@@ -190,7 +190,8 @@ int cmd_data_show(int argc, char **argv) {
     int json = 0, operands;
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0,
-         "write the scene to a file; the suffix .safetensors, .json, .svg, .png or .pdf selects the format"},
+         "write the scene to a file; "
+         "the suffix (.safetensors, .json, .svg, .png or .pdf) selects the format"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END,
     };

@@ -57,8 +57,8 @@ static void print_counts(const bj_cache *cache, int json) {
         printf("%-8s%10s  %6.2f %%\n", part_names[p], cli_count(text, (size_t)counts[p]),
                100.0 * (double)counts[p] / (double)total);
     printf("%-8s%10s\n\n", "scenes", cli_count(text, (size_t)total));
-    puts("A scene is a development scene if the first 8 bytes of SHA-256(scenario id), as a\n"
-         "fraction of 2^64, are below 9944/199908 (4.97 %).");
+    puts("A scene is a development scene if SHA-256(scenario id) is low enough:\n"
+         "its first 8 bytes, as a fraction of 2^64, must be below 9944/199908 (4.97 %).");
 }
 
 /* Prints all scenes with their part, or the ids of one part. */

@@ -143,8 +143,9 @@ static void show_pretrained(demo *d) {
                         "--count", "12", "--out", d->path[PAGE]);
     add_threads(&c, d, "--threads");
     if (!run(d, &c, d->path[PAGE], NULL)) return;
-    printf("\n%s: the forecasts of the pretrained model for unseen scenes, next to the true\n"
-           "  distribution and the actual outcome. Open it while the rest of the demo runs.\n\n",
+    printf("\n%s: the forecasts of the pretrained model for unseen scenes,\n"
+           "  next to the true distribution and the actual outcome.\n"
+           "  Open this page while the rest of the demo runs.\n\n",
            d->path[PAGE]);
     cli_show_page(d->path[PAGE]);
 }
@@ -234,15 +235,15 @@ static int summarize(const demo *d) {
         return cli_fail(verb, &err);
     printf("\nLocked evaluation on %d simulated scenes that no model was trained on:\n",
            d->held_out);
-    printf("  trajectory Energy Score (m, lower is better): full-set %.2f, specialization %.2f, "
-           "one point %.2f\n",
+    printf("  trajectory Energy Score (m, lower is better): "
+           "full-set %.2f, specialization %.2f, one point %.2f\n",
            mean_of(seeds, "fullset", "traj_es"), mean_of(seeds, "specialization", "traj_es"),
            mean_of(seeds, "point", "traj_es"));
     printf("  expected ADE (m, lower is better): full-set %.2f, specialization %.2f\n",
            mean_of(seeds, "fullset", "exp_ade"), mean_of(seeds, "specialization", "exp_ade"));
     if (d->pretrained)
         printf("%s: forecasts of the pretrained model and the true distribution\n", d->path[PAGE]);
-    printf("%s: numbers, learning curves, calibration, maps, and scenes to browse\n",
+    printf("%s: results, learning curves, calibration, map audit, and a scene browser\n",
            d->path[REPORT]);
     printf("%s: cases that were selected without reading any future\n", d->path[GALLERY]);
     bj_seeds_free(seeds);
@@ -257,12 +258,12 @@ int cmd_demo(int argc, char **argv) {
          "number of simulated scenes to train each arm on"},
         {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "number of scenes to evaluate on"},
         {"epochs", 0, CLI_INT, "N", &d.epochs, 1, 1000,
-         "number of training epochs, each followed by an evaluation"},
+         "number of training epochs; the model is evaluated after each epoch"},
         CLI_OPTION_THREADS(&d.threads),
         CLI_OPTION_END};
     const cli_usage usage = {
         verb,
-        "show the pretrained model, then train, evaluate and report three arms",
+        "show the pretrained model, then train and evaluate three arms and write a report",
         NULL,
         0,
         0,

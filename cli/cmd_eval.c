@@ -29,14 +29,16 @@ static int parse(eval_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "cache of scenes"},
         {"part", 0, CLI_CHOICE, parts, &o->part, 0, 0,
-         "all scenes of the cache, or only the fit or development scenes"},
-        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "use only the first N scenes; 0 means all"},
+         "which scenes of the cache to use: all, fit scenes or development scenes"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
+         "use only the first N scenes; 0 means all"},
         {"groups", 0, CLI_CHOICE, "on|off", &o->no_groups, 0, 0,
-         "also print the metrics by maneuver, type, city and speed"},
+         "also print the metrics by maneuver, road user type, city and speed"},
         {"exchange", 0, CLI_INT, "N", &o->exchange, 0, 1000000,
-         "exchange map, neighbors and focal track between the first N scenes; 0 skips this test"},
+         "exchange the map, neighbors or focal track between the first N scenes; "
+         "0 skips this test"},
         {"precision", 0, CLI_CHOICE, precisions, &o->precision, 0, 0,
-         "format of the operands of matrix products"},
+         "precision of matrix products"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
@@ -44,7 +46,8 @@ static int parse(eval_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "evaluate a checkpoint on a cache: all metrics, also by group, and the speed",
+        .summary =
+            "print all metrics of a checkpoint on a cache, overall and per group, and the speed",
         .operands = "CHECKPOINT",
         .min_operands = 1,
         .max_operands = 1,
@@ -92,8 +95,9 @@ static bj_status open_target(job *j, bj_error *err) {
     struct stat info;
     /* Stage A trains the encoder of futures itself. */
     if (j->result.arm && !strcmp(j->result.arm, "anchor-a")) {
-        fprintf(stderr, "bjepa %s: note: this is stage A of the anchor, whose branches are not "
-                        "trained\n",
+        fprintf(stderr,
+                "bjepa %s: note: this checkpoint is from stage A of the anchor; "
+                "its branches are not trained\n",
                 verb);
         return bj_target_from_model(&j->target, j->model, err);
     }
@@ -108,7 +112,8 @@ static bj_status open_target(job *j, bj_error *err) {
         if (stat(state, &info) == 0) return bj_target_load(&j->target, folder, err);
     }
     fprintf(stderr,
-            "bjepa %s: note: no latent metrics, because the target encoder is not in a model file\n"
+            "bjepa %s: note: latent metrics are not available, "
+            "because a model file does not contain the target encoder\n"
             "hint: name the checkpoint folder, which contains %s\n",
             verb, BJ_CHECKPOINT_STATE);
     return BJ_OK;
@@ -283,7 +288,7 @@ int cmd_eval(int argc, char **argv) {
     if (status != BJ_OK) {
         code = cli_fail(verb, &err);
     } else if (cli_stop) {
-        fprintf(stderr, "bjepa %s: stopped; metrics are printed only for all scenes\n", verb);
+        fprintf(stderr, "bjepa %s: stopped before the last scene; no metrics are printed\n", verb);
         code = CLI_SIGNALED + (int)cli_stop;
     } else {
         (o.json ? eval_print_json : eval_print_text)(&j.result);

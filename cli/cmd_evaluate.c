@@ -34,10 +34,8 @@ static int parse(evaluate_options *o, int old, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = o->verb,
-        .summary = o->verify ? "check every locked file and every result against its SHA-256"
-                             :
-                             "evaluate a locked campaign once, in one pass over the held-out "
-                             "scenes",
+        .summary = o->verify ? "check all locked files and results against their SHA-256"
+                             : "evaluate a locked campaign once on the held-out scenes",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
@@ -191,8 +189,8 @@ int cmd_evaluate(int argc, char **argv) {
     const int result = parse(&o, 1, argc, argv);
     if (result != CLI_CONTINUE) return result;
     fprintf(stderr,
-            "bjepa evaluate: notice: the new name is 'bjepa lock %s'; 'evaluate' works until "
-            "version 0.3\n",
+            "bjepa evaluate: notice: this verb is now 'bjepa lock %s'; "
+            "'evaluate' will be removed in version 0.3\n",
             o.verify ? "verify" : "run");
     return run(&o);
 }

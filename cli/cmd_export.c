@@ -25,7 +25,7 @@ static int parse(export_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0, "model file to write"},
         {"bf16", 0, CLI_FLAG, NULL, &o->bf16, 0, 0,
-         "store parameters in 16 bits, rounded to nearest even"},
+         "store the parameters as bfloat16 (round to nearest even)"},
         {"name", 0, CLI_TEXT, "TEXT", &o->name, 0, 0, "model name to store in the file"},
         {"license", 0, CLI_TEXT, "TEXT", &o->license, 0, 0, "license to store in the file"},
         CLI_OPTION_END,
@@ -37,8 +37,8 @@ static int parse(export_options *o, int argc, char **argv) {
         .min_operands = 1,
         .max_operands = 1,
         .examples = "bjepa export run --bf16 --out model.safetensors\n"
-                    "bjepa export run --bf16 --name town-v1 --license Apache-2.0 --out "
-                    "town-v1.safetensors\n",
+                    "bjepa export run --bf16 --name town-v1 "
+                    "--license Apache-2.0 --out town-v1.safetensors\n",
         .options = options,
     };
     int operands;
@@ -78,8 +78,8 @@ static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj
     if (!bj_run_finished(run) || best < 0)
         return cli_error(err, BJ_ELOCKED,
                          "%s: the run is not finished\n"
-                         "hint: finish it with 'bjepa train --out RUN --resume', or export "
-                         "%s/ckpt/best as it is",
+                         "hint: finish it with 'bjepa train --out RUN --resume', "
+                         "or export the best checkpoint so far from %s/ckpt/best",
                          dir, dir);
     const char *source = bj_run_fact(run, "data.source"), *digest = bj_run_fact(run, "data.digest");
     snprintf(f->data, sizeof f->data, "%s%s", source ? source : "cache ",

@@ -23,20 +23,21 @@ typedef struct figures_options {
 
 static int parse(figures_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "FOLDER", &o->out, 0, 0, "output folder, created if it does not exist"},
+        {"out", 'o', CLI_TEXT, "FOLDER", &o->out, 0, 0,
+         "output folder, created if it does not exist"},
         {"only", 0, CLI_LIST, "NAME", &o->only, 0, 0,
-         "plot to draw, or 'gallery'; separate several with commas; may be repeated"},
+         "plots to draw, separated by commas, or 'gallery'; may be repeated"},
         {"gallery", 0, CLI_TEXT, "FOLDER", &o->gallery, 0, 0,
-         "folder that 'bjepa gallery' wrote (default: 'gallery' in the campaign folder)"},
+         "folder written by 'bjepa gallery' (default: 'gallery' in the campaign folder)"},
         {"panels", 0, CLI_FLAG, NULL, &o->panels, 0, 0,
          "write one file per panel: summary-1.svg, ..."},
         {"format", 'f', CLI_LIST, "NAME", &o->formats, 0, 0,
-         "svg, pdf or png; separate several with commas (default: svg,pdf)"},
+         "svg, pdf or png; several are separated by commas (default: svg,pdf)"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write the plots of a campaign or a run as SVG and PDF",
+        .summary = "write the plots of a campaign or run as SVG and PDF files",
         .operands = "CAMPAIGN|RUN|SEEDS.csv",
         .min_operands = 1,
         .max_operands = 1,
@@ -195,7 +196,7 @@ static int write_all(const figures_options *o, const report_data *data) {
             status = write_plot(o, kind, data, &without, &err);
             drawn++;
         } else if (o->only.count)
-            fprintf(stderr, "bjepa %s: %s: nothing to draw for '%s' yet\n", verb, o->path,
+            fprintf(stderr, "bjepa %s: %s: has no data for the plot '%s' yet\n", verb, o->path,
                     kind->name);
     }
     if (status == BJ_OK && (!o->only.count || listed(&o->only, gallery)))

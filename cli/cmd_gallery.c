@@ -5,13 +5,13 @@
 
 int cmd_gallery(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"lock", "select cases and draw them without reading any future", cmd_gallery_lock},
-        {"draw", "verify the locked cases, then add the outcome", cmd_gallery_draw},
+        {"lock", "select and draw cases without reading any future", cmd_gallery_lock},
+        {"draw", "verify the locked cases, then add the actual outcomes", cmd_gallery_draw},
         CLI_VERB_END,
     };
     static const cli_group group = {
         .name = "gallery",
-        .summary = "select and draw cases without reading any future, then add the outcome",
+        .summary = "select and draw cases without reading any future, then add the actual outcomes",
         .examples = "bjepa gallery lock runs/world --data val.bjc --out gallery\n"
                     "bjepa gallery draw gallery --data val.bjc --png\n",
         .verbs = verbs,

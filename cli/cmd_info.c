@@ -28,9 +28,9 @@ static const model models[] = {
     {"branch", "mazes: weighted branches, also as a mixture density", maze_branch},
     {"standard", "mazes: one wide branch, no router", maze_standard},
     {"fused", "mazes: the weighted mean of branches", maze_fused},
-    {"variational", "mazes: one network that takes the context and a Gaussian variable",
+    {"variational", "mazes: one network whose inputs are the context and a Gaussian variable",
      maze_variational},
-    {"codebook", "mazes: one wide branch, and eight codes shared by all contexts", maze_codebook},
+    {"codebook", "mazes: one wide branch, with eight codes that all contexts share", maze_codebook},
 };
 enum { MODELS = sizeof models / sizeof models[0], SCENE_MODELS = 3 };
 #define ARCH_WORDS "paper|point|outputonly|branch|standard|fused|variational|codebook"
@@ -43,13 +43,13 @@ typedef struct info_options {
 static int parse(info_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         {"arch", 0, CLI_CHOICE, ARCH_WORDS, &o->arch, 0, 0,
-         "print one architecture and the sizes of its tensors"},
+         "print one architecture and its tensor sizes"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "info",
-        .summary = "print a model file, or the architectures and their parameter counts",
+        .summary = "describe a model file, or list the architectures and their parameter counts",
         .operands = "[CHECKPOINT]",
         .max_operands = 1,
         .examples = "bjepa info\n"
@@ -60,7 +60,7 @@ static int parse(info_options *o, int argc, char **argv, int *operands) {
     };
     const int code = cli_parse(&usage, argc, argv, operands);
     if (code == CLI_CONTINUE && *operands && o->arch >= 0)
-        return cli_misuse("info", "found --arch and a model file, expected one of them");
+        return cli_misuse("info", "found both --arch and a model file, expected only one of them");
     return code;
 }
 
@@ -165,8 +165,8 @@ static void print_one(const model *m) {
         printf("atoms           %d x (%d - %d - %d)\n", a.atoms, a.latent, a.atom_hidden, a.latent);
     if (a.atoms > 1) printf("router          %d - %d - %d\n", a.latent, a.router_hidden, a.atoms);
     if (a.kind == BJ_MODEL_OUTPUT_ONLY)
-        printf("decoder         trunk %d - %d, base %d - %d, %d residual heads, %d x (%d + %d) "
-               "scales\n",
+        printf("decoder         trunk %d - %d, base %d - %d, "
+               "%d residual heads, %d x (%d + %d) scales\n",
                a.latent, a.trunk, a.trunk, outputs, a.atoms, a.atoms, a.fut,
                a.fut / BJ_SEGMENT_STEPS);
     else

@@ -11,8 +11,8 @@
 static const char verb[] = "lock";
 
 static const cli_verb verbs[] = {
-    {"run", "evaluate a locked campaign once, in one pass over the held-out scenes", cmd_lock_run},
-    {"verify", "check every locked file and every result against its SHA-256", cmd_lock_verify},
+    {"run", "evaluate a locked campaign once on the held-out scenes", cmd_lock_run},
+    {"verify", "check all locked files and results against their SHA-256", cmd_lock_verify},
     CLI_VERB_END,
 };
 
@@ -31,7 +31,8 @@ static int parse(lock_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "lock checkpoints, settings, this program and held-out data by their digests",
+        .summary =
+            "record the digests of checkpoints, settings, program and held-out data in a lock file",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
@@ -86,7 +87,7 @@ int cmd_lock(int argc, char **argv) {
         return CLI_OK;
     }
     char scenes[CLI_COUNT_SIZE];
-    printf("%s is locked: %d runs (arms: %d, seeds: %d), %s held-out scenes\n", o.dir, report.runs,
+    printf("%s: locked %d runs (arms: %d, seeds: %d) and %s held-out scenes\n", o.dir, report.runs,
            report.arms, report.seeds, cli_count(scenes, (size_t)report.scenes));
     printf("%s %s\n", report.digest, BJ_LOCK_FILE);
     printf("next: bjepa lock run %s\n", o.dir);

@@ -79,8 +79,9 @@ static int check_folder(const char *path, const bj_parity_options *options, int 
         fprintf(stderr, "bjepa parity: %s: %s\n", path, strerror(errno));
         return CLI_SYSTEM;
     }
-    if (n == 0) fprintf(stderr, "bjepa parity: %s: contains no *%s or *%s file\n", path,
-                        suffixes[0], suffixes[1]);
+    if (n == 0)
+        fprintf(stderr, "bjepa parity: %s: contains neither *%s nor *%s files\n", path, suffixes[0],
+                suffixes[1]);
     for (int i = 0; i < n; i++) {
         char file[4096];
         snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
@@ -98,12 +99,12 @@ int cmd_parity(int argc, char **argv) {
         CLI_OPTION_JSON(&json),
         CLI_OPTION_THREADS(&threads),
         {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0,
-         "instruction set: c, avx2 or avx512 (default: the best one on this machine)"},
+         "instruction set: c, avx2 or avx512 (default: the fastest one that is available)"},
         CLI_OPTION_END};
     const cli_usage usage = {
         "parity",
-        "recompute golden files and compare outputs, loss, gradients, metrics and updates, or the graphs "
-        "and metrics of mazes (.npz)",
+        "recompute golden files and compare outputs, losses, gradients, metrics and updates; "
+        "for .npz files, compare the graphs and metrics of mazes",
         "FILE_OR_DIR...",
         1,
         4096,

@@ -21,19 +21,21 @@ static int parse(predict_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         CLI_OPTION_JSON(&o->json),
         {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0,
-         "output file; .svg, .png and .pdf draw the scene, .jsonl writes JSON Lines"},
+         "output file; .svg, .png or .pdf draws the scene, .jsonl writes JSON Lines"},
         {"parquet", 0, CLI_TEXT, "FILE", &o->parquet, 0, 0, "write a challenge submission"},
-        {"latents", 0, CLI_FLAG, NULL, &o->latents, 0, 0, "add the latent of each branch to the JSON output"},
+        {"latents", 0, CLI_FLAG, NULL, &o->latents, 0, 0,
+         "add the latent of each branch to the JSON output"},
         {"scene", 0, CLI_TEXT, "ID", &o->scene, 0, 0, "predict only this scene"},
-        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "predict only the first N scenes; 0 means all"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
+         "predict only the first N scenes; 0 means all"},
         {"precision", 0, CLI_CHOICE, "full|bf16", &o->precision, 0, 0,
-         "format of the operands of matrix products; bf16 is faster"},
+         "precision of matrix products; bf16 rounds weights and activations and is faster"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "predict",
-        .summary = "predict the weighted futures of scenes from raw scenario files or a cache",
+        .summary = "predict weighted futures for the scenes in scenario files or a cache",
         .operands = "CHECKPOINT SCENARIO_DIR_OR_CACHE...",
         .min_operands = 2,
         .max_operands = 2147483647,
@@ -109,8 +111,8 @@ static bj_status print_one(runner *r, const predict_source *s, const predict_res
                            bj_error *err) {
     bj_status status = BJ_OK;
     if (r->draws && r->done > 0)
-        return cli_error(err, BJ_EARG, "%s: a picture shows one scene; name it with --scene",
-                         s->path);
+        return cli_error(err, BJ_EARG,
+                         "%s: a picture can show only one scene; choose it with --scene", s->path);
     if (r->draws) status = predict_draw(r->to, result, s->cache, err);
     else if (r->to && r->json) predict_print_json(r->to, result);
     else if (r->to) predict_print_text(r->to, result);
@@ -181,7 +183,8 @@ static bj_status open_files(runner *r, cli_file *file, bj_error *err) {
     const predict_options *o = r->options;
     bj_status status = BJ_OK;
     if (o->parquet && r->arch.fut != BJ_SUBMISSION_STEPS)
-        return cli_error(err, BJ_EFORMAT, "%s: predicts %d future steps, but a submission needs %d",
+        return cli_error(err, BJ_EFORMAT,
+                         "%s: the model predicts %d future steps, but a submission needs %d",
                          r->model_path, r->arch.fut, BJ_SUBMISSION_STEPS);
     if (o->out) status = bj_file_writable(o->out, err);
     if (status == BJ_OK && o->parquet)

@@ -23,12 +23,12 @@ static int parse(report_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "HTML page to write"},
         {"scenes", 0, CLI_TEXT, "CACHE", &o->scenes, 0, 0,
-         "scenes to show (default: the held-out scenes after the locked evaluation, else the "
-         "development scenes)"},
+         "scenes to show (default: the held-out scenes if there is a locked evaluation, "
+         "else the development scenes)"},
         {"law", 0, CLI_TEXT, "FILE", &o->law, 0, 0,
-         "true distribution of simulated scenes, if it is not next to the cache"},
+         "file with the true distribution, if it is not next to the cache"},
         {"count", 0, CLI_INT, "N", &o->count, 0, SCENES,
-         "max number of scenes, which are chosen by a hash of their ids"},
+         "max number of scenes to show; they are chosen by a hash of their ids"},
         {"pretrained", 0, CLI_TEXT, "CHECKPOINT", &o->pretrained, 0, 0,
          "also show a model that was trained elsewhere, for example 'builtin'"},
         CLI_OPTION_THREADS(&o->threads),
@@ -36,7 +36,7 @@ static int parse(report_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write a report of a campaign or a run as one HTML page",
+        .summary = "write a report on a campaign or run as a single HTML page",
         .operands = "CAMPAIGN_DIR|RUN_DIR|SEEDS.csv",
         .min_operands = 1,
         .max_operands = 1,
@@ -96,8 +96,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
         report_navigation(to, p->data, p->pretrained->model != NULL);
     else if (!strcmp(name, "sections")) return fill_sections(to, p, err);
     else if (!strcmp(name, "footer"))
-        fprintf(to,
-                "<p>Written by bjepa %s. This page is a single file and needs no network.</p>",
+        fprintf(to, "<p>Written by bjepa %s. This file is self-contained and works offline.</p>",
                 bj_version());
     else if (!strcmp(name, "scenes") && p->forecasts->scenes)
         return report_scenes_write(to, p->forecasts->scenes, err);
@@ -127,7 +126,7 @@ static bj_status write_maze(const report_data *data, const report_options *o, bj
     }
     if (status == BJ_OK) {
         if (*maze.reason) fprintf(stderr, "bjepa %s: %s\n", verb, maze.reason);
-        fprintf(stderr, "bjepa %s: wrote %s, %d graph%s: open it in a browser\n", verb, o->out,
+        fprintf(stderr, "bjepa %s: wrote %s with %d graph%s; open it in a browser\n", verb, o->out,
                 maze.graphs, maze.graphs == 1 ? "" : "s");
     }
     report_maze_free(&maze);
@@ -163,13 +162,13 @@ int cmd_report(int argc, char **argv) {
     if (status == BJ_OK && !scenes)
         fprintf(stderr, "bjepa %s: no scenes: %s\n", verb, forecasts.reason);
     if (status == BJ_OK && forecasts.dropped)
-        fprintf(stderr, "bjepa %s: omitted %d scenes, because the page would be larger than 15 MB\n", verb,
+        fprintf(stderr, "bjepa %s: left out %d scenes to keep the page below 15 MB\n", verb,
                 forecasts.dropped);
     report_forecasts_free(&forecasts);
     report_pretrained_close(&pretrained);
     report_data_free(data);
     if (status != BJ_OK) return cli_fail(verb, &err);
-    fprintf(stderr, "bjepa %s: wrote %s, %d scene%s: open it in a browser\n", verb, o.out, scenes,
-            scenes == 1 ? "" : "s");
+    fprintf(stderr, "bjepa %s: wrote %s with %d scene%s; open it in a browser\n", verb, o.out,
+            scenes, scenes == 1 ? "" : "s");
     return CLI_OK;
 }

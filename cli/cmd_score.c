@@ -49,8 +49,8 @@ static int verdict(const char *verb, const bj_score *score, const bj_truth *trut
     if (c.violations_total) return CLI_REFUSED;
     if (c.unreadable) return CLI_DATA;
     if (truth && !c.scored) {
-        fprintf(stderr, "bjepa %s: nothing to score: no scenario of the ground truth has a future\n",
-                verb);
+        fprintf(stderr,
+                "bjepa %s: nothing to score: no scenario in the ground truth has a future\n", verb);
         return CLI_DATA;
     }
     return CLI_OK;
@@ -88,9 +88,10 @@ int cmd_score(int argc, char **argv) {
     int check = 0, operands;
     const cli_option options[] = {
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o.truth, 0, 0,
-         "ground truth: a cache, or scenario files below a folder"},
+         "ground truth: a cache, or a folder of scenario files"},
         {"check", 0, CLI_FLAG, NULL, &check, 0, 0, "only check the file; needs no ground truth"},
-        {"max-modes", 0, CLI_INT, "N", &o.max_modes, 1, BJ_MAX_ATOMS, "max number of modes per track"},
+        {"max-modes", 0, CLI_INT, "N", &o.max_modes, 1, BJ_MAX_ATOMS,
+         "max number of modes per track"},
         {"strict", 0, CLI_FLAG, NULL, &o.strict, 0, 0, "print no scores if there is a violation"},
         {"list", 0, CLI_INT, "N", &o.list, 0, 1000000, "max number of violations to list"},
         {"rows", 0, CLI_TEXT, "FILE.csv", &o.rows, 0, 0, "write the scores of every scene"},
@@ -112,10 +113,10 @@ int cmd_score(int argc, char **argv) {
     const int code = cli_parse(&usage, argc, argv, &operands);
     if (code != CLI_CONTINUE) return code;
     if (check && (o.truth || o.rows))
-        return cli_misuse("score", "--check needs only the file; leave out --av2 and --rows");
+        return cli_misuse("score", "--check reads only the submission; leave out --av2 and --rows");
     if (!check && !o.truth)
-        return cli_misuse("score", "--av2 DIR_OR_CACHE is missing; only --check needs no ground "
-                                   "truth");
+        return cli_misuse("score", "--av2 DIR_OR_CACHE is missing; "
+                                   "scoring needs the ground truth, but --check does not");
     o.file = argv[1];
     return score_run("score", &o);
 }

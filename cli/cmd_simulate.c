@@ -23,7 +23,7 @@ static int parse(simulate_options *o, int argc, char **argv) {
         {"scenes", 'n', CLI_INT, "N", &o->scenes, 1, 2147483647, "number of scenes"},
         CLI_OPTION_SEED(&o->seed),
         {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0,
-         "train, val, test or any other name; every split has different cities"},
+         "name of the split: train, val, test or any other; splits have different cities"},
         {"world", 0, CLI_INT, "N", &o->world, 1, BJ_WORLD_VERSION,
          "version of the simulated world"},
         {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024,
@@ -37,7 +37,7 @@ static int parse(simulate_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "simulate traffic scenes whose distribution of futures is known",
+        .summary = "simulate traffic scenes with a known distribution of futures",
         .examples = "bjepa simulate --cache train.bjc --scenes 20000 --seed 1\n"
                     "bjepa simulate --cache val.bjc --scenes 2000 --seed 1 --split val\n"
                     "bjepa simulate --out world/train --scenes 100 --seed 1\n",
@@ -46,7 +46,7 @@ static int parse(simulate_options *o, int argc, char **argv) {
     const int result = cli_parse(&usage, argc, argv, NULL);
     if (result != CLI_CONTINUE) return result;
     if (!o->out == !o->cache)
-        return cli_misuse(verb, "found %s, expected either --out DIR or --cache FILE",
+        return cli_misuse(verb, "found %s, expected exactly one of --out DIR and --cache FILE",
                           o->out ? "--out and --cache" : "no output");
     return CLI_CONTINUE;
 }
@@ -121,8 +121,8 @@ int cmd_simulate(int argc, char **argv) {
     fprintf(stderr, "bjepa %s: interrupted after %lld of %d scenes\n", verb,
             (long long)report.scenes, o.scenes);
     fputs(o.cache ? "hint: run the same command again to continue\n"
-                  : "hint: running the same command again rewrites the folders, because the file "
-                    "with the true distribution does not exist yet\n",
+                  : "hint: running the same command again rewrites all folders, "
+                    "because the file with the true distribution does not exist yet\n",
           stderr);
     if (o.json) print_report(&o, &report);
     return CLI_SIGNALED + cli_stop;

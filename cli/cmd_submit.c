@@ -15,9 +15,9 @@ static int parse(submit_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "FILE.parquet", &o->out, 0, 0, "submission file to write"},
         {"check", 0, CLI_FLAG, NULL, &o->check, 0, 0,
-         "check a submission instead of writing one; needs no model and no ground truth"},
+         "check a submission instead of writing one; needs neither a model nor ground truth"},
         {"precision", 0, CLI_CHOICE, "full|bf16", &o->precision, 0, 0,
-         "format of the operands of matrix products; bf16 is faster"},
+         "precision of matrix products; bf16 rounds weights and activations and is faster"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,

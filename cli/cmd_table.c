@@ -17,14 +17,16 @@ typedef struct table_options {
 static int parse(table_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"arms", 'a', CLI_LIST, "NAME", &o->view.arm_names, 0, 0,
-         "arm to show; separate several with commas; may be repeated"},
-        {"per-seed", 0, CLI_FLAG, NULL, &o->per_seed, 0, 0, "print every seed, not only mean and SD"},
+         "arms to show, separated by commas; may be repeated"},
+        {"per-seed", 0, CLI_FLAG, NULL, &o->per_seed, 0, 0,
+         "print every seed, not only mean and SD"},
         SEED_VIEW_OPTIONS(&o->view),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "table",
-        .summary = "print mean and sample SD over the seeds of every arm, or the value of every seed",
+        .summary =
+            "print the mean and sample SD of each arm over its seeds, or the value for each seed",
         .operands = "FILE.csv|CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,

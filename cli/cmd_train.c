@@ -68,26 +68,30 @@ static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best
         fprintf(stderr, "epoch %d: ", row->epoch);
         if (!isnan(m->plan_all)) /* frames have no graph */
             fprintf(stderr,
-                    "planAll %.3f, verified route %.3f, precision %.3f, withheld %.3f, edges %.0f, ",
+                    "planAll %.3f, verified route %.3f, precision %.3f, "
+                    "withheld %.3f, edges %.0f, ",
                     m->plan_all, m->verified_route, m->macro_precision, m->held_recall,
                     m->predicted_edges);
-        fprintf(
-            stderr,
-            "COV-R %.3f; cell latents: SD %.4f, entropy rank %.1f (participation %.1f), separated "
-            "%.3f, closest %.2f: %s\n",
-            m->cov_r, row->health.mean_std, row->health.entropy_rank, row->health.participation,
-            m->separated, m->closest, row->eligible ? "separated" : "collapsed");
+        fprintf(stderr,
+                "COV-R %.3f; cell latents: SD %.4f, "
+                "entropy rank %.1f (participation %.1f), "
+                "separated %.3f, closest %.2f: %s\n",
+                m->cov_r, row->health.mean_std, row->health.entropy_rank, row->health.participation,
+                m->separated, m->closest, row->eligible ? "separated" : "collapsed");
     } else if (v->stage_a)
         fprintf(stderr,
-                "epoch %d: decoder ADE %.4f m, FDE %.4f m, latent SD %.4f, entropy rank %.1f: "
+                "epoch %d: decoder ADE %.4f m, FDE %.4f m, "
+                "latent SD %.4f, entropy rank %.1f: "
                 "gates %s%s\n",
                 row->epoch, row->decoder_ade, row->decoder_fde, row->health.mean_std,
                 row->health.entropy_rank, row->eligible ? "passed" : "not passed",
                 chosen ? ", best so far" : "");
     else {
         fprintf(stderr,
-                "epoch %d: dev ES %.4f m, top-1 ADE %.4f m, Brier %.4f, distinct ends %.2f, "
-                "latent SD %.4f, entropy rank %.1f, attention %.1f tokens, context norm %.1f",
+                "epoch %d: dev ES %.4f m, top-1 ADE %.4f m, "
+                "Brier %.4f, distinct ends %.2f, "
+                "latent SD %.4f, entropy rank %.1f, "
+                "attention %.1f tokens, context norm %.1f",
                 row->epoch, row->dev.traj_es, row->dev.top1_ade, row->dev.brier,
                 row->dev.dedup_support, row->health.mean_std, row->health.entropy_rank,
                 row->encoder.attention_tokens, row->encoder.context_norm);
@@ -101,18 +105,18 @@ static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best
 static void warn(view *v, const bj_epoch *row) {
     const int few = !v->maze && !v->stage_a && row->dev.scenes < FEW_SCENES;
     if (few && !v->few)
-        cli_warn("%.0f development scene%s: the checkpoint choice is mostly noise; expected at "
-                 "least %d scenes",
+        cli_warn("%.0f development scene%s: the checkpoint choice is mostly noise; "
+                 "expected at least %d scenes",
                  row->dev.scenes, row->dev.scenes == 1 ? "" : "s", FEW_SCENES);
     v->few |= few;
     if (bj_epoch_blind(v->settings, row))
-        cli_warn("epoch %d: the model is blind to the map: exchanging maps between scenes changes the "
-                 "Energy Score by %+.1f %%",
+        cli_warn("epoch %d: the model is blind to the map: "
+                 "exchanging maps between scenes changes the Energy Score by %+.1f %%",
                  row->epoch, 100 * row->exchange.map / row->exchange.plain);
     if (row->epoch > 0 && !(few && row->dev.scenes < RANK_SCENES) &&
         (row->health.mean_std < collapsed_std || row->health.entropy_rank < collapsed_rank))
-        cli_warn("epoch %d: the target latents have collapsed: standard deviation %.2g, entropy rank "
-                 "%.2f",
+        cli_warn("epoch %d: the target latents have collapsed "
+                 "(standard deviation %.2g, entropy rank %.2f)",
                  row->epoch, row->health.mean_std, row->health.entropy_rank);
 }
 
@@ -207,7 +211,7 @@ static int no_pass(const bj_run_report *r, const char *dir, const bj_settings *s
     bj_run *run;
     bj_error err;
     fprintf(stderr,
-            "bjepa train: none of %d epochs passed every gate, so the run has no anchor; "
+            "bjepa train: none of the %d epochs passed every gate, so the run has no anchor; "
             "%s/metrics.csv contains all values\n",
             r->epochs, dir);
     if (bj_run_open(&run, dir, &err) != BJ_OK) return CLI_REFUSED;
@@ -227,8 +231,8 @@ static int finish_maze(const bj_run_report *r, const char *dir, const bj_setting
     printf("%s, seed %llu: %lld updates over %lld transitions\n", s->arm,
            (unsigned long long)s->seed, (long long)r->step, (long long)r->fit);
     if (!isnan(m->plan_all))
-        printf("planAll %.1f %%, verified route %.1f %%, precision %.1f %%, withheld edges found "
-               "%.1f %%\n",
+        printf("planAll %.1f %%, verified route %.1f %%, precision %.1f %%, "
+               "withheld edges found %.1f %%\n",
                100 * m->plan_all, 100 * m->verified_route, 100 * m->macro_precision,
                100 * m->held_recall);
     printf("raw COV-R %.1f %%\n", 100 * m->cov_r);
@@ -240,18 +244,17 @@ static int finish(const bj_run_report *r, const char *dir, const bj_settings *s,
     const int stage_a = s->objective.kind == BJ_ANCHOR_A;
     if (json) print_json(r, dir, s);
     if (r->outcome == BJ_RUN_STOPPED) {
-        fprintf(
-            stderr,
-            "stopped in epoch %d after %lld updates; everything is saved.\n"
-            "hint: continue with 'bjepa train --out %s --resume'\n",
-            r->epochs + 1, (long long)r->step, dir);
+        fprintf(stderr,
+                "stopped in epoch %d after %lld updates; all progress is saved\n"
+                "hint: continue with 'bjepa train --out %s --resume'\n",
+                r->epochs + 1, (long long)r->step, dir);
         return CLI_SIGNALED + (int)cli_stop;
     }
     if (r->outcome == BJ_RUN_NO_PASS) return no_pass(r, dir, s);
     if (r->outcome == BJ_RUN_COLLAPSED) {
         fprintf(stderr,
-                "bjepa train: the latents have collapsed, so the run has no score; %s/metrics.csv "
-                "contains all values\n",
+                "bjepa train: the latents have collapsed, so the run has no score; "
+                "%s/metrics.csv contains all values\n",
                 dir);
         return CLI_REFUSED;
     }
@@ -302,7 +305,7 @@ static bj_status recall(recalled *r, bj_run_options *o, cli_settings_options *q,
 /* Prints the share of this process's time that was spent on simulating training scenes. */
 static void print_simulated(const bj_fresh *fresh, double seconds) {
     const double spent = bj_fresh_seconds(fresh);
-    fprintf(stderr, "simulation took %.1f s of %.1f s, %.1f %%\n", spent, seconds,
+    fprintf(stderr, "simulating scenes took %.1f s of %.1f s (%.1f %%)\n", spent, seconds,
             100 * spent / seconds);
 }
 
@@ -325,16 +328,16 @@ int cmd_train(int argc, char **argv) {
     int json = 0;
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
-         "cache of scenes; world:SEED[:SCENES] simulates new scenes during training; a dataset "
-         "(.npz) for maze arms"},
+         "cache of scenes, or a dataset (.npz) for maze arms; "
+         "world:SEED[:SCENES] simulates new scenes during training"},
         {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
-         "cache of development scenes; all scenes of --data are then fit scenes"},
+         "cache of development scenes; the model is then trained on all scenes of --data"},
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
-         "maze of the dataset, if its file name does not contain the maze"},
+         "name of the maze, if the file name of the dataset does not contain it"},
         CLI_SETTINGS_OPTIONS(&q),
         {"out", 'o', CLI_TEXT, "DIR", &o.dir, 0, 0, "run folder"},
         {"resume", 0, CLI_FLAG, NULL, &o.resume, 0, 0,
-         "resume the run in the output folder; data and settings default to those of the run"},
+         "resume the run in the output folder; data and settings default to those of that run"},
         {"extend", 0, CLI_INT, "EPOCHS", &o.extend, 1, 100000,
          "with --resume: train a finished run for this many more epochs"},
         CLI_OPTION_THREADS(&o.threads),
@@ -348,8 +351,8 @@ int cmd_train(int argc, char **argv) {
         0,
         0,
         "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0\n"
-        "bjepa train --data train.bjc --arm fullset --out runs/try --recipe small --set "
-        "train.epochs=5\n"
+        "bjepa train --data train.bjc --arm fullset --out runs/try "
+        "--recipe small --set train.epochs=5\n"
         "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0 --resume\n"
         "bjepa train --data nuscenes.bjc --arm fullset --init runs/fullset-0 --out runs/tuned\n"
         "bjepa train --out runs/fullset-0 --resume --extend 10\n"

@@ -21,11 +21,11 @@ static int parse(truth_options *o, int argc, char **argv) {
         {"submission", 0, CLI_FLAG, NULL, &o->submission, 0, 0,
          "score submission files instead of checkpoints"},
         {"data", 0, CLI_TEXT, "DIR_OR_CACHE", &o->data, 0, 0,
-         "scenes of the submissions; used to check the focal track and compute the realized score"},
+         "scenes of the submissions, to check the focal track and compute the realized score"},
         {"max-modes", 0, CLI_INT, "N", &o->max_modes, 1, BJ_MAX_ATOMS,
          "max number of modes per track in a submission"},
         {"baseline", 0, CLI_FLAG, NULL, &o->baseline, 0, 0,
-         "also score constant velocity and the true modes; CHECKPOINT may be omitted"},
+         "also score a constant-velocity forecast and the true modes; CHECKPOINT may be omitted"},
         {"atoms", 'k', CLI_INT, "K", &o->atoms, 1, BJ_MAX_ATOMS,
          "number of true modes in the baseline"},
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
@@ -34,7 +34,7 @@ static int parse(truth_options *o, int argc, char **argv) {
         {"best-scenes", 0, CLI_INT, "N", &o->best, 0, 1000000,
          "number of scenes for which the best K atoms are computed"},
         {"input-scenes", 0, CLI_INT, "N", &o->inputs, 0, 1000000,
-         "number of scenes used to estimate the lower bound for the model's inputs"},
+         "number of scenes used to estimate the lower bound that the inputs impose on any model"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
@@ -193,20 +193,19 @@ static int judge(const char *verb, const truth_result *t) {
         const bj_exam_report *r = &t->arm[i].report;
         if (!r->identity) {
             fprintf(stderr,
-                    "bjepa %s: %s: the expected Energy Score and half the discrepancy plus the "
-                    "lower bound differ by %.6f m, which is %.1f standard errors; expected at "
-                    "most %.1f\n",
+                    "bjepa %s: %s: the expected Energy Score differs "
+                    "from half the discrepancy plus the floor "
+                    "by %.6f m or %.1f standard errors, expected at most %.1f\n",
                     verb, t->arm[i].name, r->difference.mean,
                     fabs(r->difference.mean) / r->difference.error, r->tolerated);
             code = CLI_REFUSED;
         }
         if (fabs(r->surprise) > 5)
-            fprintf(stderr,
-                    "bjepa %s: %s: the realized score is %.1f standard errors from the expected "
-                    "score\n"
-                    "hint: the futures of this cache are probably not draws from this "
-                    "distribution\n",
-                    verb, t->arm[i].name, r->surprise);
+            fprintf(
+                stderr,
+                "bjepa %s: %s: the realized score is %.1f standard errors from the expected score\n"
+                "hint: the futures in this cache were probably not drawn from this distribution\n",
+                verb, t->arm[i].name, r->surprise);
     }
     return code;
 }

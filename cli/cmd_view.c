@@ -33,21 +33,21 @@ typedef struct view_options {
 static int parse(view_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
-         "scenes to show: scenario files below a folder, or a cache"},
+         "scenes to show: a folder of scenario files, or a cache"},
         {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "HTML page to write"},
         {"count", 0, CLI_INT, "N", &o->count, 1, SCENES, "number of scenes"},
         {"choose", 0, CLI_CHOICE, "hash|maneuvers", &o->by_maneuvers, 0, 0,
-         "choose scenes by a hash of their ids, or prefer scenes whose forecast includes several "
-         "maneuvers"},
+         "choose scenes by a hash of their ids, "
+         "or prefer scenes whose forecasts include several maneuvers"},
         {"scene", 0, CLI_LIST, "ID", &o->ids, 0, 0, "show this scene; may be repeated"},
         {"law", 0, CLI_TEXT, "FILE", &o->law, 0, 0,
-         "true distribution of simulated scenes, if it is not next to the scenes"},
+         "file with the true distribution, if it is not next to the scenes"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write the forecasts of submissions and models as one HTML page",
+        .summary = "show the forecasts of submissions and models on a single HTML page",
         .operands = "SUBMISSION.parquet|CHECKPOINT...",
         .min_operands = 1,
         .max_operands = SOURCES,
@@ -62,7 +62,8 @@ static int parse(view_options *o, int argc, char **argv) {
     if (code != CLI_CONTINUE) return code;
     if (!o->av2) return cli_misuse(verb, "--av2 DIR_OR_CACHE is missing");
     if (o->by_maneuvers && o->ids.count)
-        return cli_misuse(verb, "found --choose maneuvers and --scene, expected one of them");
+        return cli_misuse(verb,
+                          "found both --choose maneuvers and --scene, expected only one of them");
     o->names = argv + 1;
     return CLI_CONTINUE;
 }
@@ -251,7 +252,7 @@ static bj_status choose(viewer *v, bj_error *err) {
     else if (o->by_maneuvers) status = choose_by_maneuvers(v, err);
     else status = report_choose(v->chosen, &v->count, o->count, count, forecast_id, v, err);
     if (status == BJ_OK && !v->count)
-        return cli_error(err, BJ_EFORMAT, "%s: none of the %lld scenarios is in %s%s", o->av2,
+        return cli_error(err, BJ_EFORMAT, "%s: none of its %lld scenarios is in %s%s", o->av2,
                          (long long)count, o->names[0],
                          o->source_count > 1 ? " or the other files" : "");
     return status;
@@ -321,7 +322,9 @@ static bj_status add_scenes(viewer *v, bj_error *err) {
     for (int i = 0; i < v->count && status == BJ_OK; i++) status = add_scene(v, v->chosen[i], err);
     if (status == BJ_OK && v->from.cache) status = add_futures(v, err);
     if (status == BJ_OK && o->law && !v->laws)
-        return cli_error(err, BJ_EFORMAT, "%s: contains no true distribution for the scenes of %s", o->law, o->av2);
+        return cli_error(err, BJ_EFORMAT,
+                         "%s: does not contain the true distribution of the scenes in %s", o->law,
+                         o->av2);
     if (status == BJ_OK && !report_scenes_count(v->scenes))
         return cli_error(err, BJ_EFORMAT, "%s: none of the %d scenes could be read", o->av2,
                          v->count);
@@ -356,18 +359,20 @@ static bj_status fill_browser(FILE *to, const char *name, void *context, bj_erro
     (void)err;
     if (!strcmp(name, "glance")) report_about_glance(to, v->source[0].title);
     if (strcmp(name, "about")) return BJ_OK;
-    fputs("<p>Every scene is shown as it was known at the time of prediction: the map, the road "
-          "users and five seconds of their past. The colored lines are the futures that were "
-          "predicted for one road user, each with its probability. ",
-          to);
+    fputs(
+        "<p>Each scene is shown as it was known at the time of prediction: "
+        "the map, the road users and the last five seconds of their motion. "
+        "The colored lines are the predicted futures of one road user, each with its probability. ",
+        to);
     if (v->options->ids.count) fputs("The scenes were selected by id", to);
     else if (v->options->by_maneuvers)
         fprintf(to,
-                "%d of %d scenes, selected without reading any future; scenes whose forecasts "
-                "include several routes, with different maneuvers and maps, come first",
+                "This page shows %d of %d scenes, which were selected without reading any future. "
+                "Scenes whose forecasts include several routes were preferred, "
+                "with varied maneuvers and maps",
                 report_scenes_count(v->scenes), v->most);
     else
-        fprintf(to, "%d of %d scenes, selected by a hash of their ids",
+        fprintf(to, "This page shows %d of %d scenes, which were selected by a hash of their ids",
                 report_scenes_count(v->scenes), v->most);
     fprintf(to, "; scenes whose predicted futures end far apart come first. %s</p>\n",
             has_glance(v) ? "The true future is hidden until you reveal it."
@@ -389,8 +394,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
             has_glance(v) ? report_template(to, "glance.html", fill_browser, v, err) : BJ_OK;
         return status == BJ_OK ? report_template(to, "browser.html", fill_browser, v, err) : status;
     } else if (!strcmp(name, "footer")) {
-        fprintf(to,
-                "<p>Written by bjepa %s. This page is a single file and needs no network.</p>",
+        fprintf(to, "<p>Written by bjepa %s. This file is self-contained and works offline.</p>",
                 bj_version());
     } else if (!strcmp(name, "scenes")) {
         return report_scenes_write(to, v->scenes, err);
@@ -426,10 +430,10 @@ int cmd_view(int argc, char **argv) {
     viewer_close(v);
     free(v);
     if (status != BJ_OK) return cli_fail(verb, &err);
-    fprintf(stderr, "bjepa %s: wrote %s, %d scene%s: open it in a browser\n", verb, o.out, shown,
-            shown == 1 ? "" : "s");
+    fprintf(stderr, "bjepa %s: wrote %s with %d scene%s; open it in a browser\n", verb, o.out,
+            shown, shown == 1 ? "" : "s");
     if (dropped)
-        fprintf(stderr, "bjepa %s: omitted %d scenes, because the page would be larger than 15 MB\n", verb,
+        fprintf(stderr, "bjepa %s: left out %d scenes to keep the page below 15 MB\n", verb,
                 dropped);
     return refused ? CLI_DATA : CLI_OK;
 }

@@ -90,8 +90,8 @@ static bj_status open_law(source *s, const char *path, bj_error *err) {
                          fabs(s->stated.heading - s->info.heading);
     if (!(apart < 1e-9))
         return cli_error(err, BJ_EFORMAT,
-                         "%s: the distribution of scene %s has a different frame, so the file "
-                         "belongs to other data",
+                         "%s: the distribution of scene %s has a different coordinate frame, "
+                         "so the file belongs to other data",
                          path, s->info.scenario_id);
     return BJ_OK;
 }
@@ -181,14 +181,15 @@ static int show(int argc, char **argv) {
     int json = 0, operands;
     const cli_option options[] = {
         {"scene", 0, CLI_TEXT, "ID", &scene, 0, 0, "scene id, or its number, for example '#12'"},
-        {"law", 0, CLI_TEXT, "FILE", &law, 0, 0, "true distribution, if it is not next to the data"},
+        {"law", 0, CLI_TEXT, "FILE", &law, 0, 0,
+         "file with the true distribution, if it is not next to the data"},
         {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "draw the scene to a file (.svg, .png or .pdf)"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "print or draw a simulated scene and the true distribution of its futures",
+        .summary = "print or draw a simulated scene with the true distribution of its futures",
         .operands = "CACHE|DIR",
         .min_operands = 1,
         .max_operands = 1,
@@ -215,7 +216,7 @@ static int show(int argc, char **argv) {
 
 int cmd_world(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"show", "print or draw a simulated scene and the true distribution of its futures", show},
+        {"show", "print or draw a simulated scene with the true distribution of its futures", show},
         CLI_VERB_END,
     };
     static const cli_group group = {

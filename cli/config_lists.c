@@ -97,7 +97,7 @@ static void add_recipe(cli_grid *grid, int index) {
 int cmd_config_recipes(int argc, char **argv) {
     const listing l = {"config recipes",
                        "recipes",
-                       "list the recipes, which are optimization settings for all arms",
+                       "list the recipes, which are sets of optimization settings for any arm",
                        "bjepa config recipes\n",
                        6,
                        {"recipe", keys[0], keys[1], keys[2], keys[3], "summary"},
@@ -125,7 +125,7 @@ static void add_key(cli_grid *grid, int index) {
 int cmd_config_keys(int argc, char **argv) {
     const listing l = {"config keys",
                        "keys",
-                       "list all settings with their value in the full-set arm, range and meaning",
+                       "list all settings with their default (arm fullset), range and meaning",
                        "bjepa config keys\n",
                        4,
                        {"key", "default", "range", "meaning"},

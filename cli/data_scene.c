@@ -12,8 +12,8 @@ static bj_status by_number(int64_t *index, const bj_cache *cache, const char *pa
     errno = 0;
     const long long number = strtoll(name + 1, &end, 10), count = bj_cache_count(cache);
     if (end == name + 1 || *end || errno || number < 0 || number >= count)
-        return cli_error(err, BJ_EARG, "%s: scene number is '%s', expected '#0' to '#%lld'", path, name,
-                         count - 1);
+        return cli_error(err, BJ_EARG, "%s: found scene number '%s', expected '#0' to '#%lld'",
+                         path, name, count - 1);
     *index = number;
     return BJ_OK;
 }

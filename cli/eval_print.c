@@ -46,9 +46,8 @@ static void print_values(const bj_metric_values *v, int K) {
 static void print_leaderboard(const bj_metric_values *v, int K) {
     char all[16];
     snprintf(all, sizeof all, "K = %d", K);
-    puts(
-        "\nArgoverse 2 leaderboard metrics of the K most probable branches (a diagnostic, because\n"
-        "the best of K branches is chosen with hindsight)");
+    puts("\nArgoverse 2 leaderboard metrics of the K most probable branches\n"
+         "(a diagnostic, because the best branch is chosen with hindsight)");
     printf("%-30s%10s%10s%10s\n", "", "K = 1", "K = 6", K > 6 ? all : "");
     const struct {
         const char *title;
@@ -78,10 +77,10 @@ static void print_usage(const eval_result *r) {
                shares[k]);
     putchar('\n');
     if (!r->has_target) return;
-    printf("%-30sSD %.5f, %.1f %% of dimensions below 0.001, entropy rank %.2f, participation %.2f\n",
-           "target latents",
-           r->health.mean_std, 100 * r->health.low_std_fraction, r->health.entropy_rank,
-           r->health.participation);
+    printf("%-30sSD %.5f, %.1f %% of the dimensions below 0.001, "
+           "entropy rank %.2f, participation %.2f\n",
+           "target latents", r->health.mean_std, 100 * r->health.low_std_fraction,
+           r->health.entropy_rank, r->health.participation);
 }
 
 static void print_part(const char *title, double loss, double plain) {
@@ -97,8 +96,8 @@ static void print_exchange(const eval_result *r) {
     printf("%-30s%10.1f effective tokens, context norm %.2f\n", "attention", e.attention_tokens,
            e.context_norm);
     if (!(x->scenes > 0)) return;
-    printf("increase of the trajectory Energy Score (%.4f m) if a part is exchanged between %s "
-           "scenes\n",
+    printf("increase of the trajectory Energy Score (%.4f m) "
+           "if an input is exchanged between %s scenes\n",
            x->plain, cli_count(count, (size_t)x->scenes));
     print_part("map", x->map, x->plain);
     print_part("neighbors", x->neighbors, x->plain);
@@ -168,7 +167,7 @@ void eval_print_text(const eval_result *r) {
     print_exchange(r);
     print_calibration(r->evaluator);
     print_groups(r->evaluator);
-    printf("\nlatency %.3f ms (median of %d predictions of one scene each)\n", 1e3 * r->latency,
+    printf("\nlatency %.3f ms (median over %d single-scene predictions)\n", 1e3 * r->latency,
            r->latency_scenes);
     printf("throughput %.0f scenes/s, including the metrics, with %d thread%s (%s)\n",
            (double)r->scenes / r->seconds, r->threads, r->threads == 1 ? "" : "s", r->isa);

@@ -32,9 +32,9 @@ static int parse(draw_options *o, int argc, char **argv) {
         {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0,
          "cache of the scenes, including their futures"},
         {"branch", 0, CLI_TEXT, "CHECKPOINT", &o->model[BJ_GALLERY_BRANCH], 0, 0,
-         "path of the model with branches, if it was moved"},
+         "new path of the model with several branches, if it was moved"},
         {"point", 0, CLI_TEXT, "CHECKPOINT", &o->model[BJ_GALLERY_POINT], 0, 0,
-         "path of the point model, if it was moved"},
+         "new path of the point model, if it was moved"},
         {"png", 0, CLI_FLAG, NULL, &o->png, 0, 0, "also write the two views as PNG"},
         {"pdf", 0, CLI_FLAG, NULL, &o->pdf, 0, 0, "also write the two views as PDF"},
         {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "do not list the files"},
@@ -64,8 +64,8 @@ static bj_status compare(const char *what, const char *name, const char *found, 
                          bj_error *err) {
     if (!strcmp(found, locked)) return BJ_OK;
     return cli_error(err, BJ_EMISMATCH,
-                     "%s: %s changed since the gallery was locked: SHA-256 %s, "
-                     "expected %s",
+                     "%s: %s changed since the gallery was locked: "
+                     "found SHA-256 %s, expected %s",
                      name, what, found, locked);
 }
 
@@ -117,8 +117,8 @@ static bj_status verify_data(const gallery_manifest *m, const char *data, bj_err
     bj_status status = bj_cache_open(&blind, data, 1, err);
     if (status == BJ_OK && bj_cache_count(blind) < m->scenes)
         status = cli_error(err, BJ_EMISMATCH,
-                           "%s: has %lld scenes, but the gallery was locked with %lld", data,
-                           (long long)bj_cache_count(blind), (long long)m->scenes);
+                           "%s: has %lld scenes, expected at least %lld, as in the locked gallery",
+                           data, (long long)bj_cache_count(blind), (long long)m->scenes);
     for (int i = 0; i < m->case_count && status == BJ_OK; i++)
         status = verify_case(&m->cases[i], blind, data, err);
     if (status == BJ_OK) status = bj_gallery_digest_of(found, blind, m->scenes, err);
@@ -293,7 +293,7 @@ static bj_status draw(drawing *d, bj_error *err) {
         unknown += !d->futures[i];
     }
     if (status == BJ_OK && unknown)
-        fprintf(stderr, "bjepa %s: note: %d of %d cases have no known future\n", verb,
+        fprintf(stderr, "bjepa %s: note: the cache has no future for %d of %d cases\n", verb,
                 unknown, d->m->case_count);
     for (int i = 0; i < d->m->image_count && status == BJ_OK; i++) status = write_image(d, i, err);
     bj_cache_free(seeing);

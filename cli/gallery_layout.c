@@ -105,8 +105,8 @@ void gallery_svg_hindsight(FILE *to, const gallery_panel *panels, int count,
     }
     fprintf(to,
             "<path d=\"M%.1f %.1fh%.1f\"/><text class=\"key\" stroke=\"none\" x=\"%.1f\" "
-            "y=\"%.1f\">realized future: hindsight, added after cases and pictures were "
-            "locked</text></g>\n",
+            "y=\"%.1f\">"
+            "true future (hindsight), added after the cases and pictures were locked</text></g>\n",
             legend->x, legend->y, 28 * u, legend->x + 35 * u, legend->y + 3.6 * u);
 }
 

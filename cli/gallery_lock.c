@@ -28,9 +28,9 @@ static int parse(lock_options *o, int argc, char **argv) {
         {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "scenes and maps; futures are not read"},
         {"out", 'o', CLI_TEXT, "GALLERY", &o->out, 0, 0, "folder to create"},
         {"branch", 0, CLI_TEXT, "CHECKPOINT|ARM", &o->model[BJ_GALLERY_BRANCH], 0, 0,
-         "model with several branches (default for a campaign: the arm fullset)"},
+         "model with several branches (default for a campaign: arm fullset)"},
         {"point", 0, CLI_TEXT, "CHECKPOINT|ARM", &o->model[BJ_GALLERY_POINT], 0, 0,
-         "model with K = 1 (default for a campaign: the arm point)"},
+         "model with one branch (default for a campaign: arm point)"},
         {"model-seed", 0, CLI_INT, "N", &o->model_seed, 0, 2147483647,
          "seed of the campaign's runs (default: the first)"},
         {"cases", 0, CLI_INT, "N", &o->cases, 1, BJ_GALLERY_CASES, "max number of cases to choose"},
@@ -44,7 +44,7 @@ static int parse(lock_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "select cases and draw them without reading any future",
+        .summary = "select and draw cases without reading any future",
         .operands = "[CAMPAIGN]",
         .max_operands = 1,
         .examples = "bjepa gallery lock runs/world --data val.bjc --out gallery\n"
@@ -59,7 +59,8 @@ static int parse(lock_options *o, int argc, char **argv) {
     if (!o->data) return cli_misuse(verb, "--data CACHE is missing");
     if (!o->out) return cli_misuse(verb, "--out GALLERY is missing");
     if (!o->campaign && (!o->model[0] || !o->model[1]))
-        return cli_misuse(verb, "found no argument, expected a campaign, or --branch and --point");
+        return cli_misuse(verb,
+                          "found no model, expected a campaign, or both --branch and --point");
     return CLI_CONTINUE;
 }
 
@@ -172,14 +173,13 @@ static void print_text(const lock_options *o, const gallery_manifest *m,
     char letter[8], maneuvers[48];
     printf("%lld scenes, futures hidden\n", (long long)c.scenes);
     for (int i = 0; i < GALLERY_MODELS; i++)
-        printf("%-7s K=%d: %lld scenes pass the map screen (%.2f %%), %lld have no point more "
-               "than %g m off the map\n",
+        printf("%-7s K=%d: %lld scenes pass the map screen (%.2f %%), "
+               "and in %lld scenes every point is within %g m of the map\n",
                gallery_model_name(i), m->model[i].K, (long long)c.passes[i],
                percent(c.passes[i], c.scenes), (long long)c.near[i], BJ_PROXY_RADIUS);
-    printf(
-        "%lld of %lld scenes with a vehicle or bus pass the strict screen, %lld of them have "
-        "several maneuvers\n",
-        (long long)c.strict, (long long)c.audited, (long long)c.several);
+    printf("%lld of %lld scenes with a vehicle or bus pass the strict screen, "
+           "and %lld of these have several maneuvers\n",
+           (long long)c.strict, (long long)c.audited, (long long)c.several);
     for (int i = 0; i < c.cases; i++) {
         const bj_gallery_case *chosen = bj_gallery_at(gallery, i);
         printf("  %s  %s  %s\n", gallery_letter(letter, i),
@@ -238,8 +238,8 @@ int cmd_gallery_lock(int argc, char **argv) {
     const int code = parse(&o, argc, argv);
     if (code != CLI_CONTINUE) return code;
     if (cli_exists(o.out)) {
-        fprintf(stderr, "bjepa %s: %s: already exists; a locked gallery is not replaced\n", verb,
-                o.out);
+        fprintf(stderr, "bjepa %s: %s: already exists, and a locked gallery is never replaced\n",
+                verb, o.out);
         return CLI_REFUSED;
     }
     cli_catch_signals();

@@ -7,43 +7,46 @@
 #include <string.h>
 
 const cli_verb cli_main_verbs[] = {
-    {"audit", "measure how much of a forecast is on the official drivable area", cmd_audit},
-    {"baseline", "write the forecasts of a fixed rule as a challenge submission", cmd_baseline},
-    {"bench", "time a training step and prediction", cmd_bench},
+    {"audit", "measure how much of a forecast is inside the official drivable area", cmd_audit},
+    {"baseline", "predict with a simple rule and write a challenge submission", cmd_baseline},
+    {"bench", "benchmark a training step and prediction", cmd_bench},
     {"benchmark", "create the standard benchmark of simulated scenes and score submissions",
      cmd_benchmark},
-    {"campaign", "train every arm of a campaign file with every seed, and show the progress",
+    {"campaign", "train each arm of a campaign file with each seed, and show the progress",
      cmd_campaign},
-    {"compare", "compare two arms of a campaign, paired by seed, with intervals", cmd_compare},
+    {"compare", "compare two arms of a campaign, paired by seed, with confidence intervals",
+     cmd_compare},
     {"config", "list the arms and settings, and print, check or compare the settings of runs",
      cmd_config},
-    {"data", "create caches from Argoverse 2 scenarios, and inspect them", cmd_data},
-    {"demo", "show the pretrained model, then train, evaluate and report three arms", cmd_demo},
-    {"eval",
-    "evaluate a checkpoint on a cache: all metrics, also by group, and the speed", cmd_eval},
+    {"data", "create and inspect caches of Argoverse 2 scenes", cmd_data},
+    {"demo", "show the pretrained model, then train and evaluate three arms and write a report",
+     cmd_demo},
+    {"eval", "print all metrics of a checkpoint on a cache, overall and per group, and the speed",
+     cmd_eval},
     {"export", "write the model of a run to one file, optionally with 16-bit parameters",
      cmd_export},
-    {"figures", "write the plots of a campaign or a run as SVG and PDF", cmd_figures},
-    {"gallery", "select and draw cases without reading any future, then add the outcome",
+    {"figures", "write the plots of a campaign or run as SVG and PDF files", cmd_figures},
+    {"gallery", "select and draw cases without reading any future, then add the actual outcomes",
      cmd_gallery},
-    {"info", "print a model file, or the architectures and their parameter counts", cmd_info},
+    {"info", "describe a model file, or list the architectures and their parameter counts",
+     cmd_info},
     {"lock", "lock a finished campaign, evaluate it once, and verify the result", cmd_lock},
-    {"maze", "read OGBench datasets, and evaluate and show the graphs predicted by maze runs",
-     cmd_maze},
+    {"maze", "inspect OGBench maze datasets, and evaluate and draw predicted graphs", cmd_maze},
     {"parity", "recompute golden files and compare the results with them", cmd_parity},
-    {"predict", "predict the weighted futures of scenes from raw scenario files or a cache",
+    {"predict", "predict weighted futures for the scenes in scenario files or a cache",
      cmd_predict},
-    {"report", "write a report of a campaign or a run as one HTML page", cmd_report},
+    {"report", "write a report on a campaign or run as a single HTML page", cmd_report},
     {"score", "check a challenge submission and score it against the ground truth", cmd_score},
-    {"simulate", "simulate traffic scenes whose distribution of futures is known", cmd_simulate},
+    {"simulate", "simulate traffic scenes with a known distribution of futures", cmd_simulate},
     {"submit", "predict a cache and write a challenge submission", cmd_submit},
-    {"table", "print mean and SD over the seeds of every arm, or the value of every seed",
+    {"table", "print the mean and SD of each arm over its seeds, or the value for each seed",
      cmd_table},
     {"train", "train one arm with one seed", cmd_train},
     {"truth", "compare forecasts with the true distribution of a simulated world", cmd_truth},
-    {"version", "print the version, the precision and the instruction set", cmd_version},
-    {"view", "write the forecasts of submissions and models as one HTML page", cmd_view},
-    {"world", "print or draw simulated scenes and the true distribution of their futures",
+    {"version", "print the version, the floating-point precision and the instruction set",
+     cmd_version},
+    {"view", "show the forecasts of submissions and models on a single HTML page", cmd_view},
+    {"world", "print or draw simulated scenes with the true distributions of their futures",
      cmd_world},
     {"help", "print this list, or the help of a verb", cmd_help},
     CLI_VERB_END,
@@ -57,14 +60,14 @@ static const cli_verb hidden_verbs[] = {
 };
 
 static void print_overview(FILE *to) {
-    fputs("bjepa - Branch-JEPA: K weighted latent futures of a scene\n\n"
+    fputs("bjepa - Branch-JEPA predicts K weighted latent futures of a scene\n\n"
           "Usage: bjepa VERB [OPTION...]\n\n"
           "Verbs:\n",
           to);
     cli_verbs_print(to, cli_main_verbs);
     fputs("\n'bjepa VERB --help' prints examples and options.\n"
-          "Exit codes: 0 success, 1 other failure, 2 usage error, 3 invalid input file, 4 failed check, "
-          "gate or lock,\n5 I/O error or out of memory, 130 interrupted.\n",
+          "Exit codes: 0 success, 1 other failure, 2 usage error, 3 invalid input file, "
+          "4 failed check, gate or lock,\n5 I/O error or out of memory, 130 interrupted.\n",
           to);
 }
 
@@ -86,7 +89,7 @@ int cmd_help(int argc, char **argv) {
     static const cli_option options[] = {CLI_OPTION_END};
     static const cli_usage usage = {
         .verb = "help",
-        .summary = "print the list of verbs, or the help for one verb",
+        .summary = "print the list of verbs, or the help of a verb",
         .operands = "[VERB]",
         .max_operands = 1,
         .examples = "bjepa help\n"
@@ -112,7 +115,7 @@ int cmd_version(int argc, char **argv) {
     const cli_option options[] = {CLI_OPTION_JSON(&json), CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "version",
-        .summary = "print the version, the precision and the instruction set",
+        .summary = "print the version, the floating-point precision and the instruction set",
         .examples = "bjepa version\n"
                     "bjepa version --json\n",
         .options = options,
@@ -127,8 +130,9 @@ int cmd_version(int argc, char **argv) {
                "\"isa\": \"%s\", \"mixed_isa\": \"%s\"}\n",
                bj_version(), real, isa, mixed);
     else
-        printf("bjepa %s (%s)\ninstruction set: %s, in mixed precision %s\n", bj_version(), real,
-               isa, mixed);
+        printf("bjepa %s (%s)\n"
+               "instruction set: %s; in mixed precision: %s\n",
+               bj_version(), real, isa, mixed);
     return CLI_OK;
 }
 

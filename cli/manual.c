@@ -169,9 +169,10 @@ static void put_page(FILE *to, const manual_page *page) {
     fputc('\n', to);
     if (page->verbs) put_verbs(to, page->verb, page->verbs);
     put_options(to, page);
-    fputs(".SH ENVIRONMENT\nAn option with a value can also be set by an environment variable:\n"
-          ".B \\-\\-some\\-name\nby\n.BR BJEPA_SOME_NAME .\nIf\n.B NO_COLOR\nis set, warnings are not "
-          "colored.\n",
+    fputs(".SH ENVIRONMENT\n"
+          "An option that takes a value can also be set with an environment variable:\n"
+          ".B \\-\\-some\\-name\nwith\n.BR BJEPA_SOME_NAME .\n"
+          "If\n.B NO_COLOR\nis set, warnings are not colored.\n",
           to);
     put_exit_status(to);
     if (page->examples) {
@@ -195,10 +196,11 @@ static void put_settings(FILE *to) {
     put_title(to, "bjepa settings", 5);
     fputs(".SH NAME\nbjepa\\-settings \\- settings of training runs\n.SH DESCRIPTION\n"
           "Settings come from a YAML or JSON file\n(\\fB\\-\\-config\\fR), from\n"
-          ".B \\-\\-set\n\\fIKEY\\fR=\\fIVALUE\\fR\nand, in campaign files, from\n"
-          ".BR set .\nKeys can be nested: \\fIoptim.lr: 1e\\-3\\fR is the same as \\fIoptim: {lr: "
-          "1e\\-3}\\fR.\nUnknown keys are rejected. Defaults are those of arm fullset with recipe "
-          "paper;\n.B bjepa config show\nprints the settings of a run and their origin.\n.SH SETTINGS\n",
+          ".B \\-\\-set\n\\fIKEY\\fR=\\fIVALUE\\fR\nand, in campaign files, from\n.BR set .\n"
+          "Keys can be nested: \\fIoptim.lr: 1e\\-3\\fR is the same as "
+          "\\fIoptim: {lr: 1e\\-3}\\fR.\n"
+          "Unknown keys are rejected. Defaults are those of arm fullset with recipe paper;\n"
+          ".B bjepa config show\nprints the settings of a run and their origin.\n.SH SETTINGS\n",
           to);
     for (int i = 0; i < bj_setting_count(); i++) {
         const bj_setting_info info = bj_setting_at(i);

@@ -35,20 +35,21 @@ int cmd_maze_emit(int argc, char **argv) {
     int json = 0, operands;
     const cli_option table[] = {
         {"maze", 0, CLI_TEXT, "NAME", &o.how.maze, 0, 0,
-         "medium, large, giant, teleport or a maze file (default: the maze of the run)"},
+         "medium, large, giant, teleport, or a maze file (default: the maze of the run)"},
         {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "emissions file to write (safetensors)"},
         {"archive", 0, CLI_CHOICE, "a|b", &o.archive, 0, 0,
-         "contexts of a run: 'a' uses the five cells with the most successors, 'b' uses four other "
-         "cells, evenly spaced"},
+         "cells of a run to use as contexts: 'a' takes the five cells with the most successors, "
+         "'b' takes four other cells, evenly spaced"},
         {"cells", 0, CLI_TEXT, "3,7,12", &o.cells, 0, 0,
-         "contexts of a run: use these cells instead"},
+         "use these cells of a run as contexts instead"},
         {"point", 0, CLI_TEXT, "RUN", &o.point, 0, 0, "add the single output of another run"},
         CLI_OPTION_THREADS(&o.how.threads),
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze emit",
-        .summary = "write a predictor's outputs and print their SHA-256 before any successor is read",
+        .summary =
+            "write the outputs of a predictor and their SHA-256 without reading any successors",
         .operands = "LATENTS|RUN",
         .min_operands = 1,
         .max_operands = 1,
@@ -63,7 +64,8 @@ int cmd_maze_emit(int argc, char **argv) {
     if (!o.how.maze && !is_folder(o.run))
         return cli_misuse("maze emit", "--maze NAME is missing");
     if (!is_folder(o.run) && (o.cells || o.point))
-        return cli_misuse("maze emit", "--cells and --point need a run; %s is a file", o.run);
+        return cli_misuse("maze emit", "--cells and --point need a run folder, but %s is a file",
+                          o.run);
     if (!o.out) return cli_misuse("maze emit", "--out is missing");
     const char *out = o.out;
     bj_error err;
@@ -122,10 +124,10 @@ int cmd_maze_reveal(int argc, char **argv) {
     int json = 0, operands;
     const cli_option table[] = {
         {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0,
-         "medium, large, giant, teleport or a maze file (default: from the file name of the data)"},
+         "medium, large, giant, teleport, or a maze file (default: taken from the data file name)"},
         {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "successors file to write (JSON)"},
         {"sha256", 0, CLI_TEXT, "HEX", &expected, 0, 0,
-         "expected SHA-256 of the emissions; any other digest is rejected"},
+         "expected SHA-256 of the emissions; the command fails if it differs"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
@@ -167,7 +169,7 @@ int cmd_maze_verify(int argc, char **argv) {
     const cli_option table[] = {CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze verify",
-        .summary = "check that a successors file refers to these emissions",
+        .summary = "check that a successors file was made from these emissions",
         .operands = "SUCCESSORS EMISSIONS",
         .min_operands = 2,
         .max_operands = 2,

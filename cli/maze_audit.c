@@ -104,15 +104,15 @@ static void print_json(FILE *to, const bj_rollout_audit *a) {
 
 static void print_text(const bj_rollout_audit *a, const char *folder) {
     char count[CLI_COUNT_SIZE];
-    printf("maze %s: %s eligible contexts of %lld held-out episodes (of %lld), %d steps between "
-           "frames\n",
+    printf("maze %s: %s eligible contexts in %lld held-out episodes (of %lld), "
+           "%d steps between frames\n",
            a->maze->name, cli_count(count, (size_t)a->contexts), (long long)a->held_episodes,
            (long long)a->episodes, a->stride);
     for (int i = 0; i < a->arms; i++) {
         const bj_rollout_arm *arm = &a->arm[i];
         printf("\n"
-               "%s, seed %llu, %d rollout%s per context; the probe's error on held-out frames is "
-               "%.3f m\n",
+               "%s, seed %llu, %d rollout%s per context; "
+               "error of the probe on held-out frames: %.3f m\n",
                arm->arm, (unsigned long long)arm->seed, arm->L, arm->L == 1 ? "" : "s",
                arm->probe_error);
         printf("frame  distance  nearest    hit  of mass  error  nearest  in walls  staying\n");
@@ -164,13 +164,15 @@ int cmd_maze_audit(int argc, char **argv) {
     const char *standard = NULL;
     int operands;
     const cli_option table[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &o.out, 0, 0, "output folder for audit.json and the pictures"},
+        {"out", 'o', CLI_TEXT, "DIR", &o.out, 0, 0,
+         "output folder for audit.json and the pictures"},
         {"standard", 0, CLI_TEXT, "RUN", &standard, 0, 0,
-         "second run on the same data and split, drawn next to the first run"},
+         "second run with the same data and split, to be drawn next to the first run"},
         {"horizon", 0, CLI_INT, "H", &o.horizon, 1, BJ_ROLLOUT_MAX_HORIZON,
          "number of frames after a context"},
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0, "path of the dataset, if it was moved"},
-        {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0, "maze, if the file name does not contain it"},
+        {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
+         "name of the maze, if the file name does not contain it"},
         CLI_OPTION_THREADS(&o.threads),
         CLI_OPTION_QUIET(&o.quiet),
         CLI_OPTION_JSON(&o.json),

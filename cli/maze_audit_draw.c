@@ -136,8 +136,8 @@ void maze_audit_curves(FILE *to, const bj_rollout_audit *a) {
         fputs("</g>\n", to);
     }
     plot_text(&sheet, GAP + 6, height - GAP, "start", PLOT_SOFT,
-              "means over all %s eligible contexts of %lld held-out episodes, maze %s, %d steps "
-              "between frames",
+              "means over all %s eligible contexts in %lld held-out episodes, "
+              "maze %s, %d steps between frames",
               cli_count(count, (size_t)a->contexts), (long long)a->held_episodes, a->maze->name,
               a->stride);
     fputs("</svg>\n", to);
@@ -218,13 +218,14 @@ static void draw_legend(FILE *to, const bj_rollout_audit *a, double x, double y)
     fputs("<circle fill=\"#ffffff\" stroke=\"#007a53\" stroke-width=\"2\" cx=\"10\" cy=\"0\" "
           "r=\"7\"/>",
           to);
-    fprintf(to, "<text x=\"28\" y=\"4\">true frames, %d steps apart; 0 is the context</text>\n",
+    fprintf(to,
+            "<text x=\"28\" y=\"4\">true frames, %d steps apart; frame 0 is the context</text>\n",
             a->stride);
-    fputs("<path fill=\"#0072b2\" d=\"M10 13l6 11h-12z\"/><text x=\"28\" y=\"24\">positions of the "
-          "rollouts from a linear probe; size: router mass at the first frame</text>\n"
+    fputs("<path fill=\"#0072b2\" d=\"M10 13l6 11h-12z\"/><text x=\"28\" y=\"24\">"
+          "rollout positions from a linear probe; size: router mass at the first frame</text>\n"
           "<path fill=\"none\" stroke=\"#c4161c\" stroke-width=\"2\" d=\"M4 34l12 12M4 46l12 "
-          "-12\"/><text x=\"28\" y=\"44\">position inside a wall; lines join frames and are not "
-          "paths</text>\n"
+          "-12\"/><text x=\"28\" y=\"44\">"
+          "position inside a wall; lines connect frames and are not paths</text>\n"
           "</g>\n",
           to);
 }
@@ -234,7 +235,7 @@ void maze_audit_context(FILE *to, const bj_rollout_audit *a) {
     const double wide = b.x1 - b.x0, high = b.y1 - b.y0;
     const double width = a->arms * (wide + GAP) + GAP, height = high + 2 * GAP + 20 + 74;
     char label[120];
-    snprintf(label, sizeof label, "The first context in the fixed order: episode %lld, row %lld",
+    snprintf(label, sizeof label, "First context in the fixed order: episode %lld, row %lld",
              (long long)a->first_episode, (long long)a->first_row);
     begin(to, label, width, height);
     for (int i = 0; i < a->arms; i++) {

@@ -126,7 +126,7 @@ static void print_extra(const summary *s) {
     const int extra = s->info.edges - s->of_kind[BJ_EDGE_REAL];
     int listed = 0;
     if (!extra) return;
-    printf("\nedges that are not in the true graph, with crossings\n");
+    printf("\nedges that are not in the true graph, and their numbers of crossings\n");
     for (int k = 0; k < s->info.edges; k++) {
         const bj_edge_kind kind = bj_maze_edge_kind(s->maze, s->edges[k]);
         if (kind == BJ_EDGE_REAL) continue;
@@ -163,7 +163,7 @@ static void print_text(const summary *s) {
     printf("%s\n", info->open_end ? "  (the last episode has no end mark)" : "");
     print_count("steps", info->steps);
     if (info->stride > 1)
-        printf("  every %d simulator steps, so edges can skip cells", info->stride);
+        printf("  recorded every %d simulator steps, so edges can skip cells", info->stride);
     putchar('\n');
     print_count("steps outside cells", info->outside);
     putchar('\n');
@@ -183,7 +183,7 @@ static void print_text(const summary *s) {
     }
     printf("%-22s%12.3f  successors per source\n", "branch factor", s->branch);
     print_count("withheld edges", s->withheld);
-    printf("  %g %% of the unique edges; every source keeps at least one\n",
+    printf("  %g %% of the unique edges; each source keeps at least one edge\n",
            100 * BJ_MAZE_WITHHELD);
     printf("\nsuccessors      ");
     for (int k = 0; k <= last_bin(s); k++) printf("%6d", k);
@@ -282,7 +282,7 @@ int cmd_maze_data(int argc, char **argv) {
     const char *name = NULL;
     const cli_option options[] = {
         {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0,
-         "medium, large, giant, teleport or a maze file (default: from the file name of the data)"},
+         "medium, large, giant, teleport, or a maze file (default: taken from the data file name)"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
@@ -300,10 +300,11 @@ int cmd_maze_data(int argc, char **argv) {
     if (result != CLI_CONTINUE) return result;
     if (!name) name = bj_maze_guess(argv[1]);
     if (!name)
-        return cli_misuse("maze data",
-                          "the file name '%s' contains none of medium, large, giant and teleport\n"
-                          "hint: name the maze with --maze",
-                          argv[1]);
+        return cli_misuse(
+            "maze data",
+            "the file name '%s' contains none of the maze names medium, large, giant and teleport\n"
+            "hint: name the maze with --maze",
+            argv[1]);
     bj_error err;
     return run(argv[1], name, json, &err) == BJ_OK ? CLI_OK : cli_fail("maze data", &err);
 }

@@ -176,11 +176,10 @@ static void draw_legend(FILE *to, const bj_graph_record *r, int source, int top)
                 "fill=\"#1c2530\">%s</text>\n",
                 rows[k].line, top + 18 + 20 * k, top + 22 + 20 * k, rows[k].text);
     if (source < 0 || maze_source(r, source) < 0) return;
-    fprintf(
-        to,
-        "<path fill=\"#0072b2\" stroke=\"#0072b2\" d=\"M32 %dl5 9h-10z\"/><text x=\"58\" "
-        "y=\"%d\" fill=\"#1c2530\">candidates of cell %d; filled above a cosine of 0.5</text>\n",
-        top + 73, top + 82, source);
+    fprintf(to,
+            "<path fill=\"#0072b2\" stroke=\"#0072b2\" d=\"M32 %dl5 9h-10z\"/><text x=\"58\" "
+            "y=\"%d\" fill=\"#1c2530\">candidates of cell %d; filled: cosine above 0.5</text>\n",
+            top + 73, top + 82, source);
 }
 
 void maze_draw(FILE *to, const bj_graph_record *r, int source, int page) {

@@ -42,8 +42,8 @@ static bj_status open_file(subject *s, const options *o, bj_error *err) {
     s->maze = bj_graph_of(s->file)->maze;
     s->graph = bj_graph_of(s->file)->graph;
     if (o->maze && strcmp(o->maze, s->maze->name))
-        return cli_error(err, BJ_EARG, "%s: is a graph of maze '%s', expected '%s'", o->graph,
-                         s->maze->name, o->maze);
+        return cli_error(err, BJ_EARG, "%s: the graph belongs to maze '%s', expected '%s'",
+                         o->graph, s->maze->name, o->maze);
     return BJ_OK;
 }
 
@@ -152,15 +152,15 @@ int cmd_maze_drive(int argc, char **argv) {
     int operands;
     const cli_option table[] = {
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
-         "medium, large, giant, teleport or a maze file (default: the maze of the graph file)"},
+         "medium, large, giant, teleport, or a maze file (default: the maze of the graph file)"},
         {"graph", 0, CLI_TEXT, "FILE", &o.graph, 0, 0,
-         "graph file, or 'true' for the true graph, or 'walks' for the true graph without teleporters"},
+         "graph file, 'true' for the true graph, "
+         "or 'walks' for the true graph without teleporters"},
         {"episodes", 0, CLI_INT, "N", &o.drive.episodes, 1, 1000000, "episodes per task"},
         {"steps", 0, CLI_INT, "N", &o.drive.steps, 1, 1000000, "max steps per episode"},
         {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000,
-         "give up an edge after N steps without leaving its cell; 0 means never"},
-        {"data", 0, CLI_TEXT, "FILE", &how.data, 0, 0,
-         "path of the dataset, if it was moved"},
+         "abandon an edge after N steps in the same cell; 0 means never"},
+        {"data", 0, CLI_TEXT, "FILE", &how.data, 0, 0, "path of the dataset, if it was moved"},
         CLI_OPTION_THREADS(&how.threads),
         CLI_OPTION_SEED(&o.drive.seed),
         CLI_OPTION_JSON(&o.json),
@@ -168,7 +168,7 @@ int cmd_maze_drive(int argc, char **argv) {
     const cli_usage usage = {
         .verb = "maze drive",
         .summary =
-            "drive the point agent through the official tasks, using a graph or the graphs of runs",
+            "drive the point agent through the official tasks with given or predicted graphs",
         .operands = "[RUN|CAMPAIGN]...",
         .max_operands = 100000,
         .examples = "bjepa maze drive --maze large\n"
@@ -187,7 +187,8 @@ int cmd_maze_drive(int argc, char **argv) {
     }
     if (!o.graph) o.graph = "true";
     if (!o.maze && (!strcmp(o.graph, "true") || !strcmp(o.graph, "walks")))
-        return cli_misuse("maze drive", "found no maze, expected --maze NAME, a graph file or runs");
+        return cli_misuse("maze drive",
+                          "found no maze, expected --maze NAME, a graph file or run folders");
     bj_error err;
     return run(&o, &err) == BJ_OK ? CLI_OK : cli_fail("maze drive", &err);
 }

@@ -100,11 +100,10 @@ static bj_status ask(said *s, const char *dir, const bj_maze_run_options *how, b
 static bj_status check_point(const said *p, const said *s, const maze_emit_run *o, bj_error *err) {
     const bj_maze *a = bj_maze_run_maze(p->run), *b = bj_maze_run_maze(s->run);
     if (p->L != 1)
-        return cli_error(err, BJ_EARG,
-                         "%s: has %zu outputs, expected a model with one output", o->point,
+        return cli_error(err, BJ_EARG, "%s: the model has %zu outputs, expected one", o->point,
                          p->L);
     if (p->D != s->D)
-        return cli_error(err, BJ_EARG, "%s: latents have %zu dimensions, expected %zu as in %s",
+        return cli_error(err, BJ_EARG, "%s: the latents have %zu dimensions, expected %zu as in %s",
                          o->point, p->D, s->D, o->run);
     if (a->cells != b->cells || strcmp(a->name, b->name))
         return cli_error(err, BJ_EARG, "%s: the run was trained in maze '%s', expected '%s'",

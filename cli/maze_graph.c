@@ -39,9 +39,9 @@ static void print_text(const bj_maze_run *run, const bj_maze_graph *graph, const
     print_share("withheld edges found", s.held_recall);
     print_share("raw COV-R", s.cov_r);
     print_share("separated cells", row.maze.separated);
-    if (bj_maze_run_collapsed(run)) printf("\n"
-                                           "the latents have collapsed, so these numbers are not "
-                                           "scores\n");
+    if (bj_maze_run_collapsed(run))
+        printf("\n"
+               "the latents have collapsed, so these numbers are not scores\n");
     printf("\n%s\n", o->out);
 }
 
@@ -95,7 +95,7 @@ int cmd_maze_graph(int argc, char **argv) {
         {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "graph file to write"},
         {"data", 0, CLI_TEXT, "FILE", &o.run.data, 0, 0, "path of the dataset, if it was moved"},
         {"maze", 0, CLI_TEXT, "FILE", &o.run.maze, 0, 0,
-         "maze file, if the run was trained in a generated maze and the file was moved"},
+         "new path of the maze file, if the run used a generated maze and the file was moved"},
         {"collapsed", 0, CLI_FLAG, NULL, &o.run.collapsed, 0, 0,
          "accept a run whose latents have collapsed"},
         CLI_OPTION_THREADS(&o.run.threads),
@@ -103,7 +103,7 @@ int cmd_maze_graph(int argc, char **argv) {
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write the graph predicted by a finished run, with candidates and scores",
+        .summary = "write the predicted graph of a finished run, with candidates and scores",
         .operands = "RUN",
         .min_operands = 1,
         .max_operands = 1,

@@ -190,8 +190,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
         if (status != BJ_OK) return status;
         put_facts(to, page);
     } else if (!strcmp(name, "footer")) {
-        fprintf(to,
-                "<p>Written by bjepa %s. This page is a single file and needs no network.</p>",
+        fprintf(to, "<p>Written by bjepa %s. This file is self-contained and works offline.</p>",
                 bj_version());
     } else if (!strcmp(name, "scenes")) {
         return maze_page_data(to, page, err);

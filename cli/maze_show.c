@@ -32,8 +32,9 @@ static bj_status write_file(const options *o, const bj_graph_record *r, bj_error
 static bj_status draw_successors(const options *o, bj_error *err) {
     cli_file file;
     if (!cli_ends_in(o->out, ".svg"))
-        return cli_error(err, BJ_EARG, "%s: contains successors, expected an output file with the "
-                                       "suffix .svg",
+        return cli_error(err, BJ_EARG,
+                         "%s: is a successors file, which can only be drawn as a picture; "
+                         "expected an output name that ends in .svg",
                          o->path);
     bj_status status = cli_file_open(&file, o->out, err);
     if (status != BJ_OK) return status;
@@ -75,15 +76,17 @@ int cmd_maze_show(int argc, char **argv) {
         {"source", 0, CLI_INT, "CELL", &o.source, 0, BJ_MAZE_MAX_CELLS - 1,
          "cell whose candidates are shown first (default: the cell with the most edges)"},
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
-         "dataset whose successors are revealed (default: the dataset of the graph file, or the true successors)"},
+         "dataset from which successors are revealed "
+         "(default: the dataset of the graph file, or the true successors)"},
         {"maze", 0, CLI_TEXT, "FILE", &o.maze, 0, 0,
-         "maze file, if the successors belong to a generated maze"},
-        {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000, "give up an edge after N steps without leaving its cell, as in maze drive; 0 means never"},
+         "maze file, if the successors file belongs to a generated maze"},
+        {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000,
+         "abandon an edge after N steps in the same cell, as in maze drive; 0 means never"},
         CLI_OPTION_SEED(&o.drive.seed),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze show",
-        .summary = "write a predicted graph as a page with candidates, successors and drives",
+        .summary = "draw a predicted graph with its candidates, successors and drives",
         .operands = "GRAPH|SUCCESSORS",
         .min_operands = 1,
         .max_operands = 1,
@@ -95,8 +98,8 @@ int cmd_maze_show(int argc, char **argv) {
     const int result = cli_parse(&usage, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
     if (!cli_ends_in(o.out, ".svg") && !cli_ends_in(o.out, ".html"))
-        return cli_misuse("maze show", "--out: found '%s', expected a name that ends in .svg or "
-                                       ".html", o.out);
+        return cli_misuse("maze show",
+                          "--out: found '%s', expected a name that ends in .svg or .html", o.out);
     o.path = argv[1];
     bj_error err;
     return run(&o, &err) == BJ_OK ? CLI_OK : cli_fail("maze show", &err);

@@ -55,16 +55,19 @@ static int are_rows(yyjson_val *list, const bj_maze *m, size_t numbers) {
 
 static bj_status check(yyjson_val *contexts, const bj_maze *m, const char *path, bj_error *err) {
     if (!yyjson_is_arr(contexts) || !yyjson_arr_size(contexts) || yyjson_arr_size(contexts) > 1024)
-        return cli_error(err, BJ_EFORMAT, "%s: 'contexts' is not a list of 1 to 1024 entries", path);
+        return cli_error(err, BJ_EFORMAT, "%s: 'contexts' must be a list of 1 to 1024 elements",
+                         path);
     for (size_t i = 0; i < yyjson_arr_size(contexts); i++) {
         yyjson_val *c = yyjson_arr_get(contexts, i), *point = yyjson_obj_get(c, "point");
         if (!is_cell(yyjson_obj_get(c, "cell"), m)) return bad(path, (int)i, "no cell", err);
         if (!are_rows(yyjson_obj_get(c, "successors"), m, 2))
-            return bad(path, (int)i, "'successors' is not a list of cell, crossings, hit", err);
+            return bad(path, (int)i,
+                       "each element of 'successors' must have cell, crossings and hit", err);
         if (!are_rows(yyjson_obj_get(c, "candidates"), m, 3))
-            return bad(path, (int)i, "'candidates' is not a list of cell, cosine, mass, hit", err);
+            return bad(path, (int)i,
+                       "each element of 'candidates' must have cell, cosine, mass and hit", err);
         if (point && (!yyjson_is_arr(point) || !is_cell(yyjson_arr_get(point, 0), m)))
-            return bad(path, (int)i, "'point' is not a cell and its cosine", err);
+            return bad(path, (int)i, "'point' must have a cell and its cosine", err);
     }
     return BJ_OK;
 }
@@ -152,11 +155,12 @@ static void draw_legend(FILE *to, int top, int has_point) {
             "stroke-width=\"2\" cx=\"22\" cy=\"%d\" r=\"7\"/><text x=\"38\" y=\"%d\">successors of "
             "the dataset; area: share of crossings</text>\n",
             top + 8, top + 12);
-    fprintf(to,
-            "<path fill=\"#0072b2\" stroke=\"#0072b2\" d=\"M22 %dl7 12h-14z\"/><text x=\"38\" "
-            "y=\"%d\">candidates with at least 1 %% of the mass; area: mass; filled: hits a "
-            "successor</text>\n",
-            top + 22, top + 32);
+    fprintf(
+        to,
+        "<path fill=\"#0072b2\" stroke=\"#0072b2\" d=\"M22 %dl7 12h-14z\"/><text x=\"38\" "
+        "y=\"%d\">"
+        "candidates with at least 1 %% of the mass; area: mass; filled: hits a successor</text>\n",
+        top + 22, top + 32);
     if (has_point)
         fprintf(to,
                 "<path fill=\"none\" stroke=\"#c2182b\" stroke-width=\"3\" d=\"M16 %dl12 12m0 "

@@ -131,8 +131,8 @@ static void print_help(const cli_usage *usage, char (*initial)[CLI_DEFAULT_SIZE]
         print_option(o, initial[o - usage->options], width);
     print_option(&cli_help_option, "", width);
     if (has_value)
-        printf("\nAn option with a value can also be set by an environment variable: --some-name by "
-               "BJEPA_SOME_NAME.\n");
+        printf("\nAn option that takes a value can also be set with an environment variable: "
+               "--some-name with BJEPA_SOME_NAME.\n");
 }
 
 /* --------------------------------------------------------------------------------------- values */
@@ -237,8 +237,8 @@ static int unknown_option(const cli_usage *usage, const char *text, size_t lengt
     snprintf(name, sizeof name, "%.*s", (int)length, text);
     const char *key = find_setting(usage, name + strspn(name, "-"));
     if (key)
-        return cli_misuse(usage->verb, "unknown option '%s'; it is a setting: use --set %s=VALUE", name,
-                          key);
+        return cli_misuse(usage->verb, "unknown option '%s'; use --set %s=VALUE for this setting",
+                          name, key);
     bj_nearest nearest = BJ_NEAREST(name + strspn(name, "-"));
     for (const cli_option *o = usage->options; o->name; o++) bj_nearest_offer(&nearest, o->name);
     bj_nearest_offer(&nearest, "help");

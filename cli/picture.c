@@ -63,14 +63,17 @@ static bj_status renderer_open(renderer *r, bj_error *err) {
     };
     r->library = dlopen("librsvg-2.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!r->library)
-        return cli_error(err, BJ_EARG,
-                         "PNG and PDF need librsvg, which is not installed\n"
-                         "hint: install it (Debian: apt install librsvg2-2), or write .svg");
+        return cli_error(
+            err, BJ_EARG,
+            "PNG and PDF output needs librsvg, which is not installed\n"
+            "hint: install librsvg (Debian: apt install librsvg2-2), or write an .svg file");
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *address = dlsym(r->library, functions[i].name);
         if (!address)
-            return cli_error(err, BJ_EARG, "librsvg-2.so.2: has no %s; PNG and PDF need 2.52",
-                             functions[i].name);
+            return cli_error(
+                err, BJ_EARG,
+                "librsvg-2.so.2: does not contain %s; PNG and PDF output needs librsvg 2.52",
+                functions[i].name);
         memcpy(functions[i].function, &address, sizeof address);
     }
     return BJ_OK;

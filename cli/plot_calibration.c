@@ -114,8 +114,9 @@ void plot_usage_draw(plot *p, const report_data *data, int panel) {
     const double width = (p->right - p->left) / K, half = fmin(16, 0.38 * width);
     for (int k = 0; k < K && seeds; k++) {
         const double x = plot_x(p, k + 0.5), y = plot_y(p, mean[k] / seeds);
-        snprintf(tip, sizeof tip, "%s, branch %d by use: %.3f of the weight", arm->title, k + 1,
-                 mean[k] / seeds);
+        snprintf(tip, sizeof tip,
+                 "%s: the branch with rank %d by weight has %.3f of the total weight", arm->title,
+                 k + 1, mean[k] / seeds);
         plot_area(p, arm->style, 0.35, x - half, y, 2 * half, p->bottom - y, tip);
         if (K <= 12) plot_text(p, x, p->bottom + 16, "middle", PLOT_SOFT, "%d", k + 1);
     }

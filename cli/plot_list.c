@@ -10,60 +10,68 @@ enum { GAP = 16, FOOT = 20 }; /* between panels of a sheet; for what the numbers
 
 const report_plot report_plots[] = {
     {"summary", "Every seed of every arm",
-     "Marks are seeds, and bars are means. The dashed line is the mean of the reference arm, "
-     "which is specialization if it exists. The band of another arm is that mean plus the "
-     "paired-t 95 % interval of the difference over seeds. If a band does not contain the line, "
-     "the arms differ. Arrows mark values far outside the axis. No panel uses a branch that was "
-     "chosen with hindsight.",
+     "Marks are seeds, and bars are means. "
+     "The dashed line is the mean of the reference arm, which is specialization if it exists. "
+     "The band of another arm is that mean plus the paired-t 95 % interval "
+     "of the difference over seeds. "
+     "If a band does not contain the line, the arms differ. "
+     "Arrows mark values far outside the axis. "
+     "No panel uses a branch that was chosen with hindsight.",
      REPORT_FROM_EVALUATION, 3, 340, 280, plot_summary_panels, plot_summary_draw},
     {"support", "Effective number of branches",
-     "Mean and sample SD over seeds of the effective number of branches; marks are seeds. From "
-     "left to right: by the entropy of the weights, after merging latents within 0.10 of each "
-     "other, and after merging trajectories that end within 1 m of each other. Dotted: all K "
-     "branches.",
+     "Mean and sample SD, over seeds, of the effective number of branches. Marks are seeds. "
+     "From left to right: by the entropy of the weights, "
+     "after merging latents within 0.10 of each other, "
+     "and after merging trajectories that end within 1 m of each other. "
+     "The dotted line is the number of branches K.",
      REPORT_FROM_EVALUATION, 3, 340, 270, plot_support_panels, plot_support_draw},
     {"usage", "Use of the branches",
-     "Share of each branch in the total weight, sorted within each seed. Bars are means, and marks "
-     "are seeds. Dashed: equal shares.",
+     "Share of each branch in the total weight, sorted within each seed. "
+     "Bars are means, and marks are seeds. The dashed line marks equal shares.",
      REPORT_FROM_EVALUATION, 4, 270, 220, plot_usage_panels, plot_usage_draw},
     {"calibration", "Calibration",
-     "Reliability of the most likely maneuver (stop, straight, left, right) in ten bins: observed "
-     "frequency against predicted probability. Forecasts on the dashed line are calibrated; "
-     "forecasts below it are overconfident. Gray bars show the number of forecasts in a bin. ECE "
-     "is the mean over seeds.",
+     "Reliability of the most likely maneuver (stop, straight, left, right): "
+     "observed frequency against predicted probability, in ten bins. "
+     "Forecasts on the dashed line are calibrated; forecasts below it are overconfident. "
+     "Gray bars show the number of forecasts in each bin. The ECE is the mean over seeds.",
      REPORT_FROM_EVALUATION, 4, 270, 250, plot_calibration_panels, plot_calibration_draw},
     {"exchange", "Use of the inputs",
-     "Increase of the trajectory Energy Score of the chosen checkpoint, in percent, when a part "
-     "of the observation is exchanged between development scenes. Bars are means, and marks are "
-     "seeds. A model with a bar near zero does not use that part.",
+     "Increase of the trajectory Energy Score of the chosen checkpoint, in percent, "
+     "when an input is exchanged between development scenes. "
+     "Bars are means, and marks are seeds. "
+     "If a bar is near zero, the model does not use that input.",
      REPORT_FROM_TRAINING, 3, 340, 270, plot_exchange_panels, plot_exchange_draw},
     {"exchange-curves", "Use of the inputs by epoch",
-     "Increase of the Energy Score after every epoch, with one line per run. The other panels "
-     "show two problems of the encoder: attention to a single token, and a context norm that "
-     "keeps growing. With either problem, the model cannot use the map.",
+     "Increase of the Energy Score after each epoch, with one line per run. "
+     "The other panels show two problems of the encoder: "
+     "attention to a single token, and a context norm that keeps growing. "
+     "A model with either problem cannot use the map.",
      REPORT_FROM_TRAINING, 3, 340, 300, plot_looks_panels, plot_looks_draw},
     {"learning", "Learning curves",
-     "One line per run. The mark is the epoch of the chosen checkpoint, which has the lowest "
-     "trajectory Energy Score on the development scenes. The effective rank is the number of "
-     "directions that the latents use; a rank of one means that they have collapsed.",
+     "One line per run. The mark is the epoch of the chosen checkpoint, "
+     "which has the lowest trajectory Energy Score on the development scenes. "
+     "The effective rank is the number of directions that the latents use; "
+     "a rank of one means that they have collapsed.",
      REPORT_FROM_TRAINING, 2, 420, 330, plot_learning_panels, plot_learning_draw},
     {"maze-curves", "Graph metrics by epoch",
-     "One line per run; epoch 0 is before training. The mark is the last epoch, which is the "
-     "result. A line without a mark belongs to a run whose latents have collapsed, so it has no "
-     "score.",
+     "One line per run; epoch 0 is before training. "
+     "The mark is the last epoch, which is the result. "
+     "A line without a mark belongs to a run that has no score because its latents collapsed.",
      REPORT_FROM_TRAINING, 2, 420, 330, plot_maze_panels, plot_maze_draw},
     {"losses", "Training losses",
-     "Arms minimize different objectives, so the values of different panels cannot be compared.",
+     "Arms minimize different objectives, so values cannot be compared between panels.",
      REPORT_FROM_TRAINING, 4, 270, 210, plot_losses_panels, plot_losses_draw},
     {"audit", "Map audit",
-     "Forecasts compared with the drivable areas of the raw maps. The true future is not read. "
-     "Marks are seeds, and whiskers are the population SD over seeds. Differences have the 95 % "
-     "interval of a paired bootstrap over scenes.",
+     "Comparison of the forecasts with the drivable areas of the raw maps. "
+     "The true future is not read. "
+     "Marks are seeds, and whiskers are the population SD over seeds. "
+     "Differences have the 95 % interval of a paired bootstrap over scenes.",
      REPORT_FROM_AUDIT, 4, 340, 286, plot_audit_panels, plot_audit_draw},
     {"truth", "Comparison with the true distribution",
-     "The true distribution of every simulated future is known. The panels show the distance "
-     "between the predicted and the true distribution, the expected Energy Score, the true modes "
-     "found within 2 m, and the errors of the maneuver probabilities.",
+     "The true distribution of each simulated future is known. "
+     "The panels show the distance between the predicted and the true distribution, "
+     "the expected Energy Score, the share of true modes found within 2 m, "
+     "and the errors of the maneuver probabilities.",
      REPORT_FROM_TRUTH, 3, 340, 286, plot_truth_panels, plot_truth_draw},
     {NULL, NULL, NULL, REPORT_FROM_EVALUATION, 0, 0, 0, NULL, NULL},
 };

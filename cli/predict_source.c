@@ -46,7 +46,7 @@ static bj_status open_folder(predict_source *s, const char *scene, bj_error *err
     s->end = bj_scenario_list_count(s->list);
     if (!s->end)
         return cli_error(err, BJ_EFORMAT,
-                         "%s: found no scenario_ID.parquet in this folder or below", s->path);
+                         "%s: contains no scenario_ID.parquet, not even in subfolders", s->path);
     return scene ? find_in_list(s, scene, err) : BJ_OK;
 }
 

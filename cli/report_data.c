@@ -287,8 +287,8 @@ static bj_status open_folder(report_data *data, const char *path, bj_error *err)
     if (is_there(path, "campaign.json")) return open_campaign(data, path, err);
     if (is_there(path, "manifest.json")) return open_run(data, path, err);
     return cli_error(err, BJ_EIO,
-                     "%s: has no campaign.json and no manifest.json, expected a campaign folder or "
-                     "a run folder\n"
+                     "%s: has neither campaign.json nor manifest.json, "
+                     "expected a campaign folder or a run folder\n"
                      "hint: 'bjepa campaign' and 'bjepa train' create such folders",
                      path);
 }

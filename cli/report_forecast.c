@@ -62,8 +62,8 @@ static bj_status find_cache(work *w, bj_error *err) {
     if (!data) return cli_error(err, BJ_EFORMAT, "the manifest of the run names no data");
     if (bj_fresh_is_spec(data))
         return cli_error(err, BJ_EARG,
-                         "%s: simulated training scenes are not in a file\nhint: name a cache with "
-                         "--scenes",
+                         "%s: scenes that are simulated during training are not in a file\n"
+                         "hint: name a cache with --scenes",
                          data);
     return set_path(w, data, err);
 }
@@ -227,7 +227,9 @@ static bj_status add_laws(work *w, bj_error *err) {
         w->out->laws += found;
     }
     if (status == BJ_OK && w->options->law && !w->out->laws)
-        status = cli_error(err, BJ_EFORMAT, "%s: contains no true distribution for the scenes of %s", path, w->path);
+        status = cli_error(err, BJ_EFORMAT,
+                           "%s: does not contain the true distribution of the scenes in %s", path,
+                           w->path);
     bj_law_free(law);
     return status;
 }
@@ -243,7 +245,7 @@ static bj_status make(work *w, bj_error *err) {
     bj_status status = list_models(w, err);
     if (status != BJ_OK) return status;
     if (!w->out->model_count) {
-        give_up(w->out, "No run is finished, so there is no model to predict with.");
+        give_up(w->out, "No run is finished, so there is no model that can predict scenes.");
         return BJ_OK;
     }
     status = find_cache(w, err);
@@ -262,8 +264,9 @@ bj_status report_forecasts_make(report_forecasts *out, const report_data *data,
     bj_error why = {.message = ""};
     *out = (report_forecasts){.scenes = NULL};
     if (!data->runs || !options->count) {
-        give_up(out, data->runs ? "No scenes were requested."
-                                : "A seed table has no models to predict with.");
+        give_up(out, data->runs
+                         ? "No scenes were requested."
+                         : "A seed table contains no models, so no scenes can be predicted.");
         return BJ_OK;
     }
     work *w = calloc(1, sizeof *w);

@@ -134,9 +134,9 @@ static void put_about(FILE *to, const report_maze *m) {
         fprintf(to, "training data <span class=\"hash\">%.16s</span>",
                 report_training_digest(d));
     fputs("</span></p>\n", to);
-    fputs("<p class=\"lead\">A predictor that was trained on recorded walks through a maze "
-          "predicts the next cells of every cell. The predictions form a graph, which is compared "
-          "with the true graph.</p>\n"
+    fputs("<p class=\"lead\">A predictor is trained on recorded walks through a maze "
+          "and predicts the next cells of every cell. "
+          "The predictions form a graph, which is compared with the true graph.</p>\n"
           "<div class=\"cards\">\n",
           to);
     fprintf(to,
@@ -156,21 +156,23 @@ static const struct {
     double scale;
     int digits;
 } columns[] = {
-    {"plan_all", "planAll %", "queries with a path in the predicted graph, including false edges",
-     100, 1},
+    {"plan_all", "planAll %",
+     "share of queries with a path in the predicted graph, including false edges", 100, 1},
     {"verified_route", "verified route %",
-    "queries with a path that consists of real predicted edges",
+     "share of queries with a path of predicted edges that are real", 100, 1},
+    {"macro_precision", "precision %",
+     "share of real edges among the predicted edges of a cell, "
+     "averaged over cells with predictions",
      100, 1},
-    {"macro_precision", "precision %", "share of real edges among the predicted edges of a cell, "
-                                       "averaged over cells with predictions", 100,
-     1},
-    {"held_recall", "withheld %", "share of the edges withheld from training that are predicted", 100, 1},
-    {"cov_r", "raw COV-R %", "share of the successors of a cell that a candidate hits, averaged "
-                             "over cells", 100, 1},
+    {"held_recall", "withheld %", "share of the edges withheld from training that were predicted",
+     100, 1},
+    {"cov_r", "raw COV-R %",
+     "share of a cell's successors that a candidate hits, "
+     "averaged over cells",
+     100, 1},
     {"predicted_edges", "edges", "number of predicted edges between different cells", 1, 1},
-    {"separated", "separated %", "share of the pairs of cells whose latents have a cosine of at "
-                                   "most 0.5", 100,
-     1},
+    {"separated", "separated %",
+     "share of the cell pairs whose latents have a cosine of at most 0.5", 100, 1},
     {"entropy_rank", "rank", "number of directions that the cell latents use", 1, 1},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -213,8 +215,9 @@ static void put_results(FILE *to, const report_data *d) {
     for (int c = 0; c < COLUMNS; c++) shown += is_measured(d, bj_metric_find(columns[c].metric));
     fputs("<section id=\"results\">\n<h2>Results</h2>\n", to);
     if (!shown) fputs("<p>There are no results yet, because no finished run has a score.</p>\n", to);
-    fputs("<p class=\"note\">Mean \xc2\xb1 sample SD over seeds in the last epoch. A run whose "
-          "latents have collapsed has no score; its seed is listed below the predictor.</p>\n"
+    fputs("<p class=\"note\">Mean \xc2\xb1 sample SD over seeds in the last epoch. "
+          "A run whose latents have collapsed has no score; "
+          "its seed is listed below the predictor.</p>\n"
           "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Metrics\"><table>\n"
           "<thead><tr><th scope=\"col\">predictor</th><th scope=\"col\" class=\"n\">seeds</th>",
           to);
@@ -273,8 +276,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
               to);
     } else if (!strcmp(name, "sections")) return put_sections(to, m, err);
     else if (!strcmp(name, "footer"))
-        fprintf(to,
-                "<p>Written by bjepa %s. This page is a single file and needs no network.</p>",
+        fprintf(to, "<p>Written by bjepa %s. This file is self-contained and works offline.</p>",
                 bj_version());
     else if (!strcmp(name, "scenes")) {
         fputs("{\"graphs\":[", to);

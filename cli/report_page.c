@@ -78,13 +78,15 @@ bj_status report_page_write(FILE *to, report_filler fill, void *context, bj_erro
 }
 
 void report_about_glance(FILE *to, const char *model) {
-    fputs("<p>The futures that ", to);
+    fputs("<p>This section shows the futures that ", to);
     report_text(to, model);
-    fputs(" predicts, each with its probability, next to the distribution that the true future was "
-          "drawn from. This distribution is known because the scenes are simulated. Thin lines are "
-          "draws from it, labels name its modes, and the dashed line is what happened. Bars "
-          "compare probabilities: every predicted future counts for the true mode that it is "
-          "closest to. Blue is the forecast, purple is true.</p>\n",
+    fputs(" predicts, each with its probability, "
+          "next to the distribution from which the true future was drawn. "
+          "This distribution is known because the scenes are simulated. "
+          "Thin lines are draws from it, labels name its modes, "
+          "and the dashed line is the true future. "
+          "Bars compare probabilities: each predicted future counts toward the closest true mode. "
+          "Blue is the forecast, and purple is the true distribution.</p>\n",
           to);
 }
 

@@ -41,12 +41,14 @@ static const struct {
     int digits;
     double factor;
 } columns[COLUMNS] = {
-    {"scenes seen", "number of training scenes up to the checkpoint, including repeated ones", 0, 1},
-    {"Energy Score, m", "trajectory Energy Score of these scenes; lower is better", 3, 1},
+    {"scenes seen",
+     "number of scenes seen in training up to the checkpoint, including repeated ones", 0, 1},
+    {"Energy Score, m", "trajectory Energy Score on these scenes; lower is better", 3, 1},
     {"discrepancy, m", "distance to the true distribution; lower is better", 3, 1},
-    {"true modes found, %", "true probability of the modes that have a branch within 2 m", 1,
+    {"true modes found, %", "total true probability of the modes that have a branch within 2 m", 1,
      100},
-    {"Brier excess", "Brier score of the maneuvers minus the Brier score of the true probabilities", 4, 1},
+    {"Brier excess", "Brier score of the maneuvers minus the score of the true probabilities", 4,
+     1},
     {"on the drivable area, %", "weight of trajectories on the drivable area", 1, 100},
 };
 
@@ -170,15 +172,15 @@ void report_pretrained_write(FILE *to, const report_pretrained *p, const report_
     snprintf(digest, sizeof digest, "%.16s", p->sha256);
     put_fact(to, "SHA-256", digest);
     fputs("</p>\n"
-          "<p>This model and the arms of this campaign were trained on different scenes, so it is "
-          "not part of their comparison. Its row shows the effect of more training. ",
+          "<p>This model and the arms of this campaign were trained on different scenes, "
+          "so the model is not part of their comparison. "
+          "Its row shows the effect of more training. ",
           to);
     if (d->truth || d->audit)
-        fputs("All rows use the same scenes, on which no model was trained.</p>\n", to);
+        fputs("All rows are computed on the same scenes. No model was trained on them.</p>\n", to);
     else
-        fputs(
-            "Its numbers appear here if it is among the models of truth.json and audit.json.</p>\n",
-            to);
+        fputs("Its metrics are shown here if truth.json and audit.json contain this model.</p>\n",
+              to);
     put_table(to, p, d);
     fputs("</section>\n", to);
 }

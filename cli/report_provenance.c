@@ -22,16 +22,18 @@ void report_parameters(FILE *to, const report_data *d) {
     fprintf(to, "<section id=\"parameters\">\n<h2>Model size</h2>\n<p class=\"note\">");
     if (d->arms > 1) fputs("Arms can be compared fairly if their models are equally large. ", to);
     if (d->arms > 1 && report_same_size(d) && report_is_maze(d))
-        fputs("The single wide branch of the standard model and the variational network have the size of "
-              "eight branches and their router. ",
+        fputs("The single wide branch of the standard model "
+              "and the variational network are as large as eight branches and their router. ",
               to);
     else if (d->arms > 1 && report_same_size(d))
-        fputs("The single wide branch of the point control and the six residual heads of the output-only "
-              "control have the size of six branches and their router. ",
+        fputs("The single wide branch of the point control "
+              "and the six residual heads of the output-only control "
+              "are as large as six branches and their router. ",
               to);
     else if (d->arms > 1 && known)
-        fputs("<strong>These models have different sizes:</strong> they differ by more than 1 %, so "
-              "differences between the arms are not due to training alone. ",
+        fputs("<strong>These models have different sizes:</strong> "
+              "they differ by more than 1 %, "
+              "so differences between the arms are not due to training alone. ",
               to);
     fputs("The target encoder, a copy of the encoder, is not counted.</p>\n", to);
     if (!known) {
@@ -192,9 +194,10 @@ static bj_status put_runs(FILE *to, const report_data *d, bj_error *err) {
             "<tbody>\n",
             d->runs, d->runs == 1 ? "" : "s", report_is_maze(d) ? "COV-R" : "dev. ES");
     for (int r = 0; r < d->runs && status == BJ_OK; r++) status = put_run(to, d, &d->run[r], err);
-    fputs("</tbody></table></div><p class=\"note\">The table shows the first digits of SHA-256 "
-          "digests; the tooltip has all of them. Within a seed, arms have the same data order and, if their "
-          "models have the same shape, the same first weights.</p></details>\n",
+    fputs("</tbody></table></div><p class=\"note\">"
+          "The table shows the first digits of SHA-256 digests; the tooltips show all digits. "
+          "Within a seed, all arms have the same data order and, "
+          "if their models have the same shape, the same initial weights.</p></details>\n",
           to);
     return status;
 }

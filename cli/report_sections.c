@@ -17,45 +17,53 @@ enum { MAIN = 6 };
 
 static const meaning meanings[] = {
     {"traj_es", "Energy Score, m",
-     "Energy Score of whole trajectories: the weighted distance between the branches and the true "
-     "future, minus half the weighted distance between the branches. Its expectation is lowest "
-     "for the true distribution."},
+     "Energy Score of whole trajectories: "
+     "the weighted distance between the branches and the true future, "
+     "minus half the weighted distance between the branches. "
+     "Its expectation is lowest for the true distribution."},
     {"traj_obs", "observation, m",
-     "first term of the Energy Score: the weighted distance between the branches and the true "
-     "future"},
-    {"exp_ade", "expected ADE, m", "average displacement error of a branch drawn by its weight"},
-    {"top1_ade", "top-1 ADE, m", "average displacement error of the branch with the largest weight"},
+     "first term of the Energy Score: "
+     "the weighted distance between the branches and the true future"},
+    {"exp_ade", "expected ADE, m",
+     "average displacement error of a branch that is drawn according to the weights"},
+    {"top1_ade", "top-1 ADE, m",
+     "average displacement error of the branch with the largest weight"},
     {"brier", "Brier",
-     "squared error of the probabilities of four maneuvers: stop, straight, left, right"},
+     "squared error of the probabilities of the four maneuvers (stop, straight, left, right)"},
     {"dedup_support", "distinct ends",
      "effective number of branches after merging branches that end within 1 m of each other"},
     {"end_es", "endpoint ES, m", "Energy Score of the last points"},
-    {"ece", "ECE",
-     "expected calibration error of the most likely maneuver"},
-    {"traj_disp", "dispersion, m", "second term of the Energy Score: half the weighted distance "
-                                   "between the branches"},
+    {"ece", "ECE", "expected calibration error of the most likely maneuver"},
+    {"traj_disp", "dispersion, m",
+     "second term of the Energy Score: "
+     "half the weighted distance between the branches"},
     {"latent_es", "latent ES", "Energy Score of the latents"},
-    {"exp_fde", "expected FDE, m", "final displacement error of a branch drawn by its weight"},
+    {"exp_fde", "expected FDE, m",
+     "final displacement error of a branch that is drawn according to the weights"},
     {"top1_fde", "top-1 FDE, m", "final displacement error of the branch with the largest weight"},
-    {"top1_mr", "top-1 miss rate", "share of scenes in which the branch with the largest weight "
-                                   "ends more than 2 m from the true future"},
+    {"top1_mr", "top-1 miss rate",
+     "share of scenes in which the most probable branch ends over 2 m from the true future"},
     {"min_ade_6", "minADE6, m",
-     "Argoverse 2 leaderboard metric: average displacement error of the best of the six most probable "
-     "branches. A diagnostic, because the best branch is chosen with hindsight."},
+     "Argoverse 2 leaderboard metric: "
+     "average displacement error of the best of the six most probable branches. "
+     "A diagnostic, because the best branch is chosen with hindsight."},
     {"min_fde_6", "minFDE6, m",
-     "Argoverse 2 leaderboard metric: final displacement error of the best of six. A diagnostic."},
+     "Argoverse 2 leaderboard metric: "
+     "final displacement error of the best of the six most probable branches. A diagnostic."},
     {"mr_6", "miss rate 6",
-     "Argoverse 2 leaderboard metric: share of scenes in which none of the six most probable branches "
-     "ends within 2 m. A diagnostic."},
+     "Argoverse 2 leaderboard metric: "
+     "share of scenes in which none of the six most probable branches ends within 2 m. "
+     "A diagnostic."},
     {"brier_min_fde_6", "brier-minFDE6, m",
-     "Argoverse 2 leaderboard metric: minFDE6 plus (1 - p)\xc2\xb2, where p is the probability of the "
-     "best branch. A diagnostic."},
+     "Argoverse 2 leaderboard metric: "
+     "minFDE6 plus (1 - p)\xc2\xb2, where p is the probability of the best branch. A diagnostic."},
     {"brier_min_fde_1", "brier-minFDE1, m",
-     "Argoverse 2 leaderboard metric: top-1 FDE plus (1 - p)\xc2\xb2. minADE1, minFDE1 and miss rate 1 "
-     "are the top-1 metrics above."},
+     "Argoverse 2 leaderboard metric: "
+     "top-1 FDE plus (1 - p)\xc2\xb2, where p is the probability of that branch. "
+     "minADE1, minFDE1 and miss rate 1 are the top-1 metrics above."},
     {"min_ade", "best-of-K ADE, m",
-     "average displacement error of the best of all K branches. A diagnostic, because the best branch "
-     "is chosen with hindsight."},
+     "average displacement error of the best of all K branches. "
+     "A diagnostic, because the best branch is chosen with hindsight."},
     {"min_fde", "best-of-K FDE, m", "final displacement error of the best of all K branches"},
     {"point_mass", "map points",
      "official maps, vehicles and buses: weighted share of the predicted points on the drivable area"},
@@ -274,9 +282,10 @@ void report_head(FILE *to, const report_data *d) {
     fputs("</span>", to);
     put_digest(to, d);
     fputs("</p>\n"
-          "<p class=\"lead\">The models on this page predict where a road user will be in the "
-          "next six seconds. The future is often ambiguous, so a model predicts several possible "
-          "futures with a probability for each.</p>\n",
+          "<p class=\"lead\">"
+          "The models on this page predict where a road user will be in the next six seconds. "
+          "The future is often ambiguous, so a model predicts several possible futures "
+          "with a probability for each.</p>\n",
           to);
 }
 
@@ -295,8 +304,9 @@ void report_about(FILE *to, const report_data *d, const char *title) {
               "the held-out scenes.</p>\n",
               to);
     else if (d->runs)
-        fputs("The numbers are from the development scenes, which were also used to choose "
-              "checkpoints. They are optimistic; use a locked evaluation for publication.</p>\n",
+        fputs("The numbers are from the development scenes, "
+              "which were also used to choose checkpoints. "
+              "They are therefore optimistic; use a locked evaluation for publication.</p>\n",
               to);
     else fputs("The numbers are from a seed table.</p>\n", to);
     put_cards(to, d);
@@ -315,19 +325,19 @@ void report_about_scenes(FILE *to, const report_forecasts *f) {
         fputs("</p>\n", to);
         return;
     }
-    fprintf(
-        to,
-        "<p>A model sees five seconds of traffic and a map. The numbered lines are its predicted "
-        "futures; wide, opaque lines are likely. Two models are shown next to each other. Point "
-        "at a line to see its probability and maneuver, press Play, and reveal the true "
-        "future%s.</p>\n",
-        f->laws ? "; the true distribution of these simulated scenes can be shown, too"
-                : "");
-    fprintf(
-        to,
-        "<p class=\"note\">%d of %s %s, selected by a hash of their ids without reading any "
-        "future. Scenes whose predicted futures end far apart come first.",
-        report_scenes_count(f->scenes), cli_count(count, (size_t)f->available), origins[f->origin]);
+    fprintf(to,
+            "<p>A model sees five seconds of traffic and a map. "
+            "The numbered lines are its predicted futures; wide, opaque lines are likely. "
+            "Two models are shown side by side. "
+            "Point at a line to see its probability and maneuver, "
+            "press Play, and reveal the true future%s.</p>\n",
+            f->laws ? "; the true distribution of these simulated scenes can also be shown" : "");
+    fprintf(to,
+            "<p class=\"note\">This page shows %d of %s %s, "
+            "selected by a hash of their ids without reading any future. "
+            "Scenes whose predicted futures end far apart come first.",
+            report_scenes_count(f->scenes), cli_count(count, (size_t)f->available),
+            origins[f->origin]);
     if (f->dropped)
         fprintf(to, " %d more scenes were omitted to keep this page below 15 MB.", f->dropped);
     fputs("</p>\n", to);
@@ -440,20 +450,21 @@ void report_results(FILE *to, const report_data *d) {
         return;
     }
     fputs("<section id=\"results\">\n<h2>Results</h2>\n<p class=\"note\">", to);
-    fputs(d->seeds > 1 ? "Mean \xc2\xb1 sample SD over seeds; the best mean of a column is shaded"
-                       : "One seed, so the spread between seeds is unknown; the best value of a "
-                         "column is shaded",
+    fputs(d->seeds > 1
+              ? "Mean \xc2\xb1 sample SD over seeds; the best mean of each column is shaded"
+              : "There is only one seed, so the spread between seeds is unknown; "
+                "the best value of each column is shaded",
           to);
     if (most_atoms(d) > 1) fprintf(to, ", among sets of %d branches", most_atoms(d));
     fputs(".", to);
     if (reference >= 0 && d->seeds > 1) {
         fputs(" Second line: difference from ", to);
         report_text(to, d->arm[reference].title);
-        fputs(" in the same seeds, with its paired-t 95 % interval.", to);
+        fputs(" for the same seeds, with its paired-t 95 % interval.", to);
     }
-    fputs(" Last line: the value in the paper for five seeds of the full-size model on Argoverse "
-          "2. Other data and recipes give different values, so compare only the order of the "
-          "arms.</p>\n",
+    fputs(" Last line: value in the paper (five seeds of the full-size model on Argoverse 2). "
+          "Other data and recipes give different values, "
+          "so compare only the order of the arms.</p>\n",
           to);
     put_main_table(to, d);
     put_all_metrics(to, d);

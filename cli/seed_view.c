@@ -160,7 +160,7 @@ static int read_values(seed_view *view, const char *path) {
     if (status == BJ_OK) return CLI_CONTINUE;
     const int code = cli_fail(view->verb, &err);
     if (!campaign && cli_path(file, path, "manifest.json", &err) == BJ_OK && cli_exists(file))
-        fprintf(stderr, "hint: %s is a single run; 'bjepa report %s' shows it\n", path, path);
+        fprintf(stderr, "hint: %s is a single run; use 'bjepa report %s' to show it\n", path, path);
     if (campaign && !view->dev && status == BJ_ELOCKED)
         fprintf(stderr, "hint: run 'bjepa lock' and 'bjepa lock run' first; --dev shows the %s\n",
                 SEED_VIEW_DEV);

@@ -26,7 +26,7 @@ typedef struct seed_view {
 /* clang-format off */
 #define SEED_VIEW_OPTIONS(view)                                                                    \
     {"metric", 'm', CLI_LIST, "NAME", &(view)->metric_names, 0, 0,                                 \
-     "metric to show, or 'all'; separate several with commas; may be repeated"},                   \
+     "metrics to show, separated by commas, or 'all'; may be repeated"},                           \
     {"format", 'f', CLI_CHOICE, CLI_FORMAT_WORDS, &(view)->format, 0, 0, "output format"},          \
     CLI_OPTION_JSON(&(view)->json),                                                                \
     {"digits", 0, CLI_INT, "N", &(view)->digits, 0, 12,                                            \
@@ -34,7 +34,7 @@ typedef struct seed_view {
     {"partial", 0, CLI_FLAG, NULL, &(view)->partial, 0, 0,                                         \
      "accept arms with missing seeds"},                                                   \
     {"dev", 0, CLI_FLAG, NULL, &(view)->dev, 0, 0,                                                 \
-     "use the development scenes of a campaign, not the locked evaluation"}
+     "use the development scenes of a campaign instead of the locked evaluation"}
 #define SEED_VIEW(name) {.verb = (name), .digits = -1}
 /* clang-format on */
 

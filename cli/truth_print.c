@@ -41,7 +41,7 @@ static void print_distance(const truth_result *t) {
     }
     printf("floor: 1/2 E d(Y,Y') =");
     print_estimate(&t->arm[0].report.floor);
-    puts("\nidentity: expected ES minus (1/2 discrepancy + lower bound), m");
+    puts("\nidentity check: expected ES minus (1/2 discrepancy + floor), in m");
     for (int i = 0; i < t->arms; i++) {
         const bj_exam_report *r = &t->arm[i].report;
         print_name(t->arm[i].name);
@@ -54,15 +54,16 @@ static void print_inputs(const truth_result *t) {
     const bj_blind_report *r = &t->inputs;
     char a[CLI_COUNT_SIZE];
     if (!r->scenes) return;
-    printf(
-        "inputs alone: lower bound for any model with these inputs, world version %d, %s scenes\n",
-        t->world, cli_count(a, (size_t)r->scenes));
+    printf("inputs alone: lower bound for any model with these inputs "
+           "(world version %d, %s scenes)\n",
+           t->world, cli_count(a, (size_t)r->scenes));
     printf("  junction control");
     print_estimate(&r->control);
     printf("\n  speed limits    ");
     print_estimate(&r->limits);
     putchar('\n');
-    if (t->arm[0].report.best_scenes) puts("  K atoms add the discrepancy of the best K atoms");
+    if (t->arm[0].report.best_scenes)
+        puts("  for a model with K atoms, add the discrepancy of the best K atoms");
 }
 
 static void print_best(const truth_result *t) {
@@ -80,7 +81,7 @@ static void print_best(const truth_result *t) {
 }
 
 static void print_modes(const truth_result *t) {
-    printf("\ntrue modes at 2 m RMS (%lld modes) and maneuver probabilities\n"
+    printf("\ntrue modes found within 2 m RMS (%lld modes), and maneuver probabilities\n"
            "%-*s%8s%9s%12s%13s%10s%14s%8s\n",
            (long long)t->arm[0].report.modes, NAME, "", "recall", "by mass", "mass error",
            "unexplained", "maneuver", "Brier excess", "ECE");

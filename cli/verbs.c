@@ -26,7 +26,8 @@ static void print_overview(FILE *to, const cli_group *group) {
     fprintf(to, "\nUsage: bjepa %s VERB [OPTION...]\n\nVerbs:\n", group->name);
     cli_verbs_print(to, group->verbs);
     fprintf(to,
-            "\nOptions:\n  -h, --help  print this help; 'bjepa %s VERB --help' prints the help of a verb\n",
+            "\nOptions:\n  -h, --help  print this help; "
+            "'bjepa %s VERB --help' prints the help of a verb\n",
             group->name);
 }
 

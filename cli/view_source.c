@@ -46,7 +46,7 @@ static void describe_model(view_source *s, const bj_facts *facts) {
     const char *recipe = bj_facts_get(facts, "recipe"), *license = bj_facts_get(facts, "license");
     char count[CLI_COUNT_SIZE];
     if (!scenes || !data || !recipe) return;
-    snprintf(s->about, sizeof s->about, "trained on %s scenes of %.80s with recipe %.40s%s%.60s",
+    snprintf(s->about, sizeof s->about, "trained on %s scenes from %.80s with recipe %.40s%s%.60s",
              cli_count(count, (size_t)strtoull(scenes, NULL, 10)), data, recipe,
              license ? "; license " : "", license ? license : "");
 }

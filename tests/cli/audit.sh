@@ -9,8 +9,8 @@ check "$TEST_AUDIT" model one.safetensors 100 1
 
 run 0 audit six.safetensors one.safetensors --data val.bjc -q
 err_empty
-out_has "val.bjc: 150 scenes, 142 with a vehicle or bus as focal road user"
-out_has "focal origins inside drivable areas: 142 of 142; tolerance 0.1 m"
+out_has "val.bjc: 150 scenes, 142 of them with a vehicle or bus as the focal road user"
+out_has "focal positions inside drivable areas: 142 of 142 (tolerance 0.1 m)"
 check grep -qE '^six.safetensors +1 +[0-9.]+ +[0-9.]+ ' out
 check test "$(grep -cE '^(six|one).safetensors' out)" -eq 2
 out_lacks "a - b"
@@ -86,7 +86,7 @@ out_empty
 echo '{}' >grid/runs/point/seed-1/result.json
 run 0 audit grid --data val.bjc -q --a fullset --b point --resamples 300
 err_empty
-out_has "fullset minus point: per-scene values averaged over seeds, 300 resamples of the scenes, seed 0"
+out_has "fullset minus point: per-scene values, averaged over seeds; 300 bootstrap resamples of the scenes, seed 0"
 check grep -qE '^drivable trajectory mass, % +[0-9.]+ +[0-9.]+ +-?[0-9.]+ +\[-?[0-9.]+, -?[0-9.]+\]$' out
 cp out first
 run 0 audit grid --data val.bjc -q --a fullset --b point --resamples 300 --threads 1
@@ -110,7 +110,7 @@ check "$TEST_AUDIT_SUBMISSION" make good good.parquet good
 run 0 audit --submission good.parquet --av2 good -q
 err_empty
 out_has "good.parquet against good: 3 scenarios, 2 audited, 1 other type"
-out_has "focal origins inside drivable areas: 1 of 2"
+out_has "focal positions inside drivable areas: 1 of 2"
 out_has "scenes without a feasible candidate: 1"
 check grep -qE '^drivable point mass, % +37\.917$' out
 check grep -qE '^feasible unique support, branches +1\.000$' out
@@ -128,7 +128,7 @@ out_has "7 scenarios, 2 audited, 1 other type, 1 missing, 2 malformed, 1 unreada
 err_has "scenario 00000000-0000-4000-8000-00000000000d: missing"
 err_has "scenario 00000000-0000-4000-8000-00000000000e: malformed: the probabilities of the 2 modes sum to 0.9"
 err_has "log_map_archive_00000000-0000-4000-8000-00000000000f.json"
-err_has "1 scenario of the submission is not in bad"
+err_has "1 scenario in the submission is not in bad"
 run 4 audit --submission bad.parquet --av2 bad -q --list 1
 err_has "3 more scenarios could not be audited"
 
@@ -137,7 +137,7 @@ check "$BJEPA" submit six.safetensors val.bjc --out six.parquet >/dev/null 2>&1
 run 0 audit --submission six.parquet --av2 val.bjc -q
 err_empty
 out_has "six.parquet against val.bjc: 150 scenarios, 142 audited, 8 other type"
-out_has "focal origins inside drivable areas: 142 of 142"
+out_has "focal positions inside drivable areas: 142 of 142"
 run 0 audit --submission six.parquet --av2 val.bjc -q --csv
 cp out submitted.csv
 run 0 audit six.safetensors --data val.bjc -q --csv

@@ -68,7 +68,7 @@ place() {
     BJEPA=$PWD/$1/bjepa
     run 5 info builtin
     err_has "builtin: the pretrained model $name.safetensors is not installed"
-    err_has "hint: put it into models/ of the source tree or into share/branchjepa"
+    err_has "hint: put the file into models/ of the source tree or share/branchjepa"
     run 5 predict builtin val.bjc
     err_has "bjepa predict: builtin: the pretrained model"
     cp $name.safetensors "$2"

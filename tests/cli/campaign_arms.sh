@@ -34,7 +34,7 @@ out_has '"arm":"fullset","seed":0,'
 out_has '"name":"slow+lr=1e-3"}'
 
 run 0 lock camp --data val.bjc -q
-out_has "camp is locked: 4 runs (arms: 4, seeds: 1), 40 held-out scenes"
+out_has "camp: locked 4 runs (arms: 4, seeds: 1) and 40 held-out scenes"
 run 0 lock run camp -q
 check grep -qE '^slow\+lr=1e-3 +1 +[0-9.]+' out
 run 0 table camp -m traj_es

@@ -42,7 +42,7 @@ out_has '"type":"data_prep","cache":"val.bjc","dry_run":false,"complete":true,"f
 run 0 data prep --av2 av2 --limit 7 -o few.bjc
 out_has 'few.bjc: 7 scenes'
 run 0 data prep --av2 av2 --dry-run
-out_has "$count scenarios; a cache of at most"
+out_has "found $count scenarios; the cache would take at most"
 run 0 data prep --av2 av2 -o dry.bjc --dry-run --json
 out_has "\"dry_run\":true,\"complete\":false,\"found\":$count"
 absent dry.bjc

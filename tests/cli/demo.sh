@@ -49,7 +49,7 @@ check test ! -e one/campaign/lock.json
 # The first stage is done by then.
 check test -s one/pretrained.html
 check grep -qF "<title>Forecasts of tiny</title>" one/pretrained.html
-check grep -qF 'of 24 scenes, selected without reading any future' one/pretrained.html
+check grep -qF 'of 24 scenes, which were selected without reading any future' one/pretrained.html
 out_has "one/pretrained.html: the forecasts of the pretrained model for unseen scenes"
 
 # ------------------------------------------------------------------------------------- continued

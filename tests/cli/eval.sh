@@ -20,7 +20,7 @@ for title in "trajectory Energy Score (m)" "endpoint Energy Score (m)" "latent E
     "share of weight by branch" "target latents" "Calibration of the most likely maneuver" \
     "effective number of branches" "by weight" "distinct latents (0.10)" "distinct endpoints (1 m)" \
     "branches above 1 % of weight" "Use of the inputs" "effective tokens, context norm" \
-    "focal track" "if a part is exchanged between 120 scenes" \
+    "focal track" "if an input is exchanged between 120 scenes" \
     "exp. ADE" "maneuver " "type " "city " "speed " "m/s" "latency " "throughput "; do
     out_has "$title"
 done
@@ -82,7 +82,7 @@ out_has '"target":false'
 out_has '"latent_es":null'
 out_has '"neff_collision":null'
 out_has '"health":{"mean_std":null'
-err_has "note: no latent metrics"
+err_has "note: latent metrics are not available"
 run 0 eval run/ckpt/best/model.safetensors --data world.bjc --groups off --limit 7
 out_has "world.bjc: 7 scenes of part 'all', 113 more were not evaluated"
 out_lacks "exp. ADE"
@@ -128,7 +128,7 @@ run 0 eval gaps/model.safetensors --data gaps/test.bjc
 out_has "gaps/test.bjc: 56 scenes of part 'all'; 14 without a future"
 run 0 eval gaps --data gaps/test.bjc --json
 out_has '"scenes":56,"without_future":14'
-err_has "note: no latent metrics"
+err_has "note: latent metrics are not available"
 
 # Sixteen bits are another model.
 run 0 eval run --data world.bjc --precision bf16 --json

@@ -30,7 +30,7 @@ err_has "is not a campaign folder"
 
 check "$BJEPA" lock camp --data val.bjc -q >/dev/null
 run 0 lock verify camp
-out_has "camp: all files are unchanged since the lock: 6 checkpoints, 80 held-out scenes"
+out_has "camp: all files are unchanged since the lock (6 checkpoints, 80 held-out scenes)"
 out_has "not evaluated yet"
 
 # -------------------------------------------------------------------------------- interruptions
@@ -90,7 +90,7 @@ check test ! -e camp/locked
 find . -type f ! -name out ! -name err | sort >before
 run 0 lock run camp -q
 err_empty
-out_has "camp: 6 checkpoints, one pass over 80 held-out scenes"
+out_has "camp: evaluated 6 checkpoints once on 80 held-out scenes"
 check grep -qE '^fullset +2 +[0-9.]+±[0-9.]+' out
 check grep -qx "$(sha256sum camp/locked/completion.json | cut -d' ' -f1) locked/completion.json" out
 find . -type f ! -name out ! -name err ! -name before ! -name after | sort >after
@@ -114,10 +114,10 @@ cp kept camp/locked/run_summary.json
 
 # The old name works and names the new one.
 run 0 evaluate camp --verify -q
-err_has "notice: the new name is 'bjepa lock verify'; 'evaluate' works until version 0.3"
+err_has "notice: this verb is now 'bjepa lock verify'; 'evaluate' will be removed in version 0.3"
 out_has "camp: all files are unchanged since the lock"
 run 4 evaluate camp
-err_has "notice: the new name is 'bjepa lock run'"
+err_has "notice: this verb is now 'bjepa lock run'"
 run 0 help
 out_lacks "evaluate  "
 

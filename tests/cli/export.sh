@@ -70,7 +70,7 @@ check test ! -e y.safetensors
 mkdir folder
 run 5 export run --out folder
 run 2 info full.safetensors --arch paper
-err_has "found --arch and a model file, expected one of them"
+err_has "found both --arch and a model file, expected only one of them"
 
 # ------------------------------------------------------------------------------------ model card
 

@@ -38,7 +38,7 @@ printf 'arm,seed,metric,value\nfullset,0,nobody_knows,1\n' >odd.csv
 run 3 figures odd.csv --out figs
 err_has "odd.csv: nothing to draw yet"
 run 3 figures odd.csv --out figs --only learning
-err_has "nothing to draw for 'learning' yet"
+err_has "has no data for the plot 'learning' yet"
 echo x >file
 run 5 figures "$BJ_ROOT/data/paper/av2_seeds.csv" --out file
 run 5 figures nowhere --out figs
@@ -102,7 +102,7 @@ run 0 figures camp --out all --format svg
 check test "$(drawn all | wc -w)" -eq 10
 check grep -qF '(g) Feasible endpoint diversity' all/audit.svg
 check grep -qF 'full-set minus point K=1' all/audit.svg
-check grep -qF '80 scenes: vehicles and buses' all/audit.svg
+check grep -qF '80 scenes (vehicles and buses)' all/audit.svg
 check grep -qF 'true-modes' all/truth.svg
 check grep -qF 'full-set, seed 1: ' all/truth.svg
 check grep -qF '20 simulated scenes, ' all/truth.svg
@@ -148,8 +148,8 @@ done
 mkdir -p broken
 echo "no library" >broken/librsvg-2.so.2
 LD_LIBRARY_PATH=$PWD/broken run 0 figures camp --out without --only summary,support
-err_has "writing SVG only: PNG and PDF need librsvg"
-check test "$(grep -c "need librsvg" err)" -eq 1
+err_has "writing SVG only: PNG and PDF output needs librsvg"
+check test "$(grep -c "needs librsvg" err)" -eq 1
 check test "$(drawn without)" = "summary.svg support.svg "
 LD_LIBRARY_PATH=$PWD/broken run 2 figures camp --out without --only summary --format pdf
 err_has "librsvg2-2"

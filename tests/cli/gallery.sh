@@ -162,7 +162,7 @@ done
 sed -i '/"data":/s/observed_sha256": "......./observed_sha256": "aaaaaaa/' changed/manifest.json
 refused "val.bjc: the observed part of its scenes changed" changed --data val.bjc
 check "$BJEPA" simulate --cache fewer.bjc --scenes 149 --seed 4 --split val -q >/dev/null
-refused "fewer.bjc: has 149 scenes, but the gallery was locked with 150" changed --data fewer.bjc
+refused "fewer.bjc: has 149 scenes, expected at least 150, as in the locked gallery" changed --data fewer.bjc
 check "$BJEPA" simulate --cache strange.bjc --scenes 150 --seed 5 --split val -q >/dev/null
 refused "is missing" changed --data strange.bjc
 cp six.safetensors moved.safetensors
@@ -236,7 +236,7 @@ err_has "--data CACHE is missing"
 run 2 gallery lock $models --data val.bjc
 err_has "--out GALLERY is missing"
 run 2 gallery lock --branch six.safetensors --data val.bjc --out x
-err_has "found no argument, expected a campaign, or --branch and --point"
+err_has "found no model, expected a campaign, or both --branch and --point"
 run 5 gallery lock --branch six.safetensors --point no.safetensors --data val.bjc --out x
 err_has "no.safetensors"
 run 5 gallery lock $models --data no.bjc --out x -q

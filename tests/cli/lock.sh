@@ -44,7 +44,7 @@ check test ! -e camp/lock.json
 find camp -type f | sort >before
 run 0 lock camp --data val.bjc -q
 err_empty
-out_has "camp is locked: 4 runs (arms: 2, seeds: 2), 80 held-out scenes"
+out_has "camp: locked 4 runs (arms: 2, seeds: 2) and 80 held-out scenes"
 out_has "next: bjepa lock run camp"
 check grep -qx "$(sha256sum camp/lock.json | cut -d' ' -f1) lock.json" out
 find camp -type f | sort >after

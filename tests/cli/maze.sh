@@ -34,7 +34,7 @@ fi
 # The name of the file says which maze, unless told.
 cp walk-medium-v0.npz walk.npz
 run 2 maze data walk.npz
-err_has "the file name 'walk.npz' contains none of medium, large, giant and teleport"
+err_has "the file name 'walk.npz' contains none of the maze names medium, large, giant and teleport"
 out_empty
 run 0 maze data walk.npz --maze medium
 row maze medium

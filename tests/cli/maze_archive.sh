@@ -60,7 +60,7 @@ err_has "no cell 26; maze 'medium' has 26 cells"
 run 2 maze emit branch --cells 1,x -o d.safetensors
 err_has "found '1,x', expected cells"
 run 2 maze emit standard --point branch -o d.safetensors
-err_has "has 8 outputs, expected a model with one"
+err_has "the model has 8 outputs, expected one"
 run 2 maze emit latents.safetensors --maze medium --cells 1 -o d.safetensors
 err_has "need a run"
 check test ! -e d.safetensors
@@ -96,7 +96,7 @@ active=$(grep -oE '\[[0-9]+,[-0-9.e]+,[0-9.e-]+,[01]\]' c.json | awk -F, '$3 >= 
 check test "$(grep -c 'class="candidate"' c.svg)" -eq "$active"
 if command -v xmllint >/dev/null; then check xmllint --noout c.svg; fi
 run 2 maze show c.json -o c.html
-err_has "expected an output file with the suffix .svg"
+err_has "expected an output name that ends in .svg"
 sed 's/"cell":4/"cell":44/' c.json >bad.json
 run 3 maze show bad.json -o bad.svg
 err_has "bad.json: context 1: no cell"

@@ -16,7 +16,7 @@ check train standard --arm maze-standard $held
 
 run 0 maze audit branch --standard standard --maze walks.json --horizon 4 -o audit -q
 err_empty
-out_has "of 4 held-out episodes (of 12), 5 steps between frames"
+out_has "in 4 held-out episodes (of 12), 5 steps between frames"
 out_has "maze-branch, seed 0, 8 rollouts per context"
 out_has "maze-standard, seed 0, 1 rollout per context"
 check test "$(grep -cE '^ +[1-4]  ' out)" -eq 8

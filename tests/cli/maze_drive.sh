@@ -32,7 +32,7 @@ run 0 maze drive --graph wrong.json --maze medium --episodes 1 --patience 5 --js
 out_has '"edges_given_up": 1'
 out_has '"mean_steps": null'
 run 2 maze drive --graph wrong.json --maze large
-err_has "wrong.json: is a graph of maze 'medium', expected 'large'"
+err_has "wrong.json: the graph belongs to maze 'medium', expected 'large'"
 sed -i 's/26/27/' wrong.json
 run 3 maze drive --graph wrong.json
 err_has "wrong.json: 'cells' is 27, expected 26 as in the maze"

@@ -93,7 +93,7 @@ run 0 predict model.safetensors cache --scene "$id" --out scene.svg
 check test "$(grep -c '<title>future ' scene.svg)" -eq 6
 check test "$(grep -c 'class="area"' scene.svg)" -eq 1
 run 2 predict model.safetensors cache --out many.svg
-err_has "a picture shows one scene; name it with --scene"
+err_has "a picture can show only one scene; choose it with --scene"
 check test ! -e many.svg
 
 # --------------------------------------------------------------------------------------- errors
@@ -109,7 +109,7 @@ mkdir empty
 run 5 predict empty cache
 err_has "empty"
 run 3 predict model.safetensors empty
-err_has "empty: found no scenario_ID.parquet in this folder or below"
+err_has "empty: contains no scenario_ID.parquet, not even in subfolders"
 run 3 predict model.safetensors "$BJ_ROOT/README.md"
 run 5 predict model.safetensors none
 err_has "none: No such file"

@@ -17,7 +17,7 @@ little_campaign camp
 
 # ------------------------------------------------------------------- before the evaluation
 run 0 report camp --out dev.html --count 5 --threads 1
-err_has "wrote dev.html, 5 scenes"
+err_has "wrote dev.html with 5 scenes"
 out_empty
 has dev.html "<h1>little-world</h1>"
 lacks dev.html "{{"
@@ -40,7 +40,7 @@ done
 has dev.html "all arms here see the same scenes in the same order"
 has dev.html "These models have different sizes:</strong> they differ by more than 1 %"
 lacks dev.html "have the same size"
-lacks dev.html "have the size of six branches"
+lacks dev.html "are as large as six branches"
 has dev.html "finished</td>"
 has dev.html "<code>train.epochs</code></th><td><strong>12</strong></td>"
 has dev.html "model.atoms</code></th><td><strong>6</strong> full-set, specialization; <strong>1</strong>"
@@ -76,7 +76,7 @@ run 0 lock run camp --threads 1
 "$BJEPA" truth camp/runs/*/seed-0/ckpt/best val.bjc val.bjc.law.safetensors --json -q --threads 1 \
     --samples 16 --best-scenes 0 >camp/truth.json 2>err
 run 0 report camp --out full.html --threads 1
-err_has "wrote full.html, 20 scenes"
+err_has "wrote full.html with 20 scenes"
 has full.html 'class="tag locked">locked evaluation, 20 held-out scenes'
 has full.html "20 of 20 held-out scenes, shown after their evaluation"
 has full.html "lock <span class=\"hash\">$(sha256sum camp/lock.json | cut -c1-16)"
@@ -132,7 +132,7 @@ run 0 report camp --scenes train.bjc --law train.bjc.law.safetensors --count 3 -
     --threads 1
 has named.html "3 of 200 scenes of the given file"
 run 3 report camp --scenes val.bjc --law train.bjc.law.safetensors --count 3 --out x.html --threads 1
-err_has "contains no true distribution for the scenes of val.bjc"
+err_has "does not contain the true distribution of the scenes in val.bjc"
 run 0 report camp --count 0 --out none.html --threads 1
 err_has "no scenes: No scenes were requested."
 has none.html "There are no scenes on this page. No scenes were requested."
@@ -167,7 +167,7 @@ check sh -c '! sed "/id=\"scene-data\"/,\$d" begun.html | grep -qiw nan'
 
 # A table alone: the paper's own numbers.
 run 0 report "$BJ_ROOT/data/paper/av2_seeds.csv" --out paper.html
-err_has "no scenes: A seed table has no models"
+err_has "no scenes: A seed table contains no models"
 has paper.html "The numbers are from a seed table"
 has paper.html "0.1435 [−0.1574, −0.1295]"
 

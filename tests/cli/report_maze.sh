@@ -24,7 +24,7 @@ set:
 END
 run 0 campaign mazes.yaml --data walk-medium-v0.npz --out mazes -q
 run 0 report mazes --out report.html
-err_has "wrote report.html, 3 graphs"
+err_has "wrote report.html with 3 graphs"
 check grep -qF '<h1>little-mazes</h1>' report.html
 check test "$(grep -c '<template id="graph-' report.html)" -eq 3
 check grep -qF 'id="maze-curves"' report.html
@@ -48,7 +48,7 @@ sed -e 's/little-mazes/two-mazes/' -e 's/seeds: .*/seeds: 1/' \
 printf 'data: {medium: walk-medium-v0.npz, three: three.npz}\n' >>both.yaml
 run 0 campaign both.yaml --out both -q
 run 0 report both --out both.html
-err_has "wrote both.html, 4 graphs"
+err_has "wrote both.html with 4 graphs"
 check grep -qF '>three: ' both.html
 check grep -qF 'training data, three' both.html
 run 0 maze drive both --episodes 1

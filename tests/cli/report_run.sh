@@ -11,7 +11,7 @@ check "$BJEPA" train --data t.bjc -c tiny.yaml --arm fullset --seed 4 --out runs
 digest=$("$BJEPA" data info t.bjc --json | sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' | head -1)
 
 run 0 report runs/first/ --out run.html --threads 1
-err_has "bjepa report: wrote run.html, "
+err_has "bjepa report: wrote run.html with "
 check grep -q '<h1>first</h1>' run.html
 check grep -q 'development scenes' run.html
 check grep -q "training data <span class=\"hash\">$(printf %.16s "$digest")" run.html
@@ -36,15 +36,15 @@ mv t.bjc moved.bjc
 run 0 report runs/first --out run.html
 err_has "no scenes: "
 run 0 report runs/first --out run.html --scenes moved.bjc --count 3
-err_has "wrote run.html, 3 scenes"
+err_has "wrote run.html with 3 scenes"
 
 # Folders that are neither, and tables, which need a campaign.
 mkdir empty
 for verb in report figures; do
     run 5 $verb empty --out out.d
-    err_has "empty: has no campaign.json and no manifest.json, expected a campaign folder or a run folder"
+    err_has "empty: has neither campaign.json nor manifest.json, expected a campaign folder or a run folder"
 done
 run 5 table runs/first
-err_has "hint: runs/first is a single run; 'bjepa report runs/first' shows it"
+err_has "hint: runs/first is a single run; use 'bjepa report runs/first' to show it"
 
 finish

@@ -43,7 +43,7 @@ out_has "val"
 run 2 simulate --cache a.bjc --scenes 3 -q
 err_has "--force"
 run 2 simulate --scenes 3
-err_has "expected either --out DIR or --cache FILE"
+err_has "expected exactly one of --out DIR and --cache FILE"
 run 2 simulate --cache x.bjc --out y --scenes 3
 err_has "found --out and --cache"
 run 2 simulate --cache x.bjc --scenes 0

@@ -277,8 +277,8 @@ static void test_all_plots(void) {
     free(m.text);
     report_plot_sheet(begin(&m), report_plot_find("usage"), d);
     end(&m);
-    CHECK_CONTAINS(m.text, "branch 1 by use: 0.286 of the weight"); /* ranked: 6/21 */
-    CHECK_CONTAINS(m.text, "branch 6 by use: 0.048 of the weight");
+    CHECK_CONTAINS(m.text, "rank 1 by weight has 0.286 of the total weight"); /* ranked: 6/21 */
+    CHECK_CONTAINS(m.text, "rank 6 by weight has 0.048 of the total weight");
     CHECK(count(m.text, ", seed 1") == 12);
     free(m.text);
     report_data_free(d);

@@ -174,7 +174,7 @@ for signal in INT:130 TERM:143; do
     begun "$dir" 3
     kill -"${signal%:*}" "$pid"
     ends "${signal#*:}"
-    err_has "everything is saved."
+    err_has "all progress is saved"
     check test ! -e "$dir/result.json"
     check grep -q '"phase":"stopped"' "$dir/status.json"
     cp -r "$dir" "$dir.kept"
@@ -269,14 +269,14 @@ is "$(wc -l <far/failures.jsonl)" 2
 
 run 4 $train --arm anchor-a --out none --set gate.ade=1e-6 -q
 out_empty
-err_has "bjepa train: none of 2 epochs passed every gate, so the run has no anchor"
+err_has "bjepa train: none of the 2 epochs passed every gate, so the run has no anchor"
 err_has "decoder ADE (m)                expected <= 1e-06   best "
 err_has "entropy rank of the latents    expected >= 8 "
 check grep -q '"outcome": "no_pass"' none/result.json
 check test ! -e none/ckpt/best
 run 4 $train --arm anchor-a --out none --set gate.ade=1e-6 -q --resume --json
 out_has '"outcome":"no_pass"'
-err_has "none of 2 epochs passed every gate"
+err_has "none of the 2 epochs passed every gate"
 
 open="--set gate.ade=1e6 --set gate.fde=1e6 --set gate.std=0 --set gate.low_std=1 --set gate.rank=0"
 run 0 $train --arm anchor-a --out stage_a $open
@@ -298,7 +298,7 @@ err_has "none/ckpt/best/model.safetensors"
 # A target that follows at once, and nothing but it to please.
 run 0 $train --arm fullset --out flat --set optim.ema=0 --set loss.decoded=0 --set loss.rec=0 \
     --set optim.lr=0.1 --set train.warmup=0 --set train.epochs=6 -q
-err_has "warning: epoch 1: the target latents have collapsed: standard deviation "
+err_has "warning: epoch 1: the target latents have collapsed (standard deviation "
 run 0 $train --arm fullset --out fine -q
 few_scenes_only
 # Two development scenes always have rank 1: no alarm, but a warning about their number.

@@ -25,12 +25,12 @@ out_lacks "best K atoms"
 
 # Inputs alone: nothing is hidden in version 2, control and limits are in version 1.
 check grep -qE '^inputs alone +- +0\.0000 \+- 0\.0000$' text
-check grep -qE 'inputs, world version 2, 130 scenes$' text
+check grep -qE 'inputs \(world version 2, 130 scenes\)$' text
 run 0 simulate --world 1 --cache one.bjc --scenes 64 --seed 2 --split val -q
 run 0 truth --baseline one.bjc one.bjc.law.safetensors --samples 16 --best-scenes 0 -q
 check grep -qE '^inputs alone +- +0\.[0-9]+ \+- 0\.[0-9]+$' out
 check grep -qE '^inputs alone +- +0\.0[2-9]|^inputs alone +- +0\.[1-9]' out
-out_has "inputs, world version 1, 64 scenes"
+out_has "inputs (world version 1, 64 scenes)"
 run 0 truth --baseline one.bjc one.bjc.law.safetensors --samples 16 --best-scenes 0 -q --input-scenes 0
 out_lacks "inputs alone"
 

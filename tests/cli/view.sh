@@ -23,7 +23,7 @@ run 0 submit run/ckpt/best val.bjc --out 'a<b>.parquet' --threads 1
 
 # One file, everything in it, nothing fetched.
 run 0 view 'a<b>.parquet' --av2 val.bjc --out cache.html --count 8
-err_has "wrote cache.html, 8 scenes"
+err_has "wrote cache.html with 8 scenes"
 out_empty
 count_is cache.html 8
 check grep -q '^<!DOCTYPE html>' cache.html
@@ -31,7 +31,7 @@ check sh -c '! grep -qE "(src|href)=\"?https?:|url\(http|@import" cache.html'
 check grep -qF '<title>Forecasts of a&lt;b&gt;</title>' cache.html
 check grep -qF '"title":"a\u003cb\u003e"' cache.html
 check sh -c '! grep -qF "{{" cache.html'
-check grep -qF '8 of 30 scenes, selected by a hash of their ids' cache.html
+check grep -qF '8 of 30 scenes, which were selected by a hash of their ids' cache.html
 
 # The same scenes from raw files: the same payload, map and law included.
 run 0 view 'a<b>.parquet' --av2 val --out folder.html --count 8
@@ -91,7 +91,7 @@ check cmp from_cache from_folder
 # cache with other futures gives the same scenes and forecasts.
 run 0 view run --av2 val.bjc --out ways.html --count 6 --choose maneuvers --threads 1
 count_is ways.html 6
-check grep -qF '6 of 30 scenes, selected without reading any future' ways.html
+check grep -qF '6 of 30 scenes, which were selected without reading any future' ways.html
 run 0 view run --av2 val.bjc --out ways2.html --count 6 --choose maneuvers --threads 2
 check cmp ways.html ways2.html
 run 0 view run --av2 val.bjc --out most.html --count 1000 --choose maneuvers --threads 1
@@ -105,12 +105,12 @@ without_future blind.html >blind
 check cmp seeing blind
 check sh -c '! cmp -s ways.html blind.html'
 run 2 view run --av2 val.bjc --choose maneuvers --scene "$id"
-err_has "found --choose maneuvers and --scene, expected one of them"
+err_has "found both --choose maneuvers and --scene, expected only one of them"
 run 3 view train.bjc.law.safetensors --av2 val.bjc
 
 # Futures that are not known, laws that do not belong, rows that cannot be drawn.
 run 3 view 'a<b>.parquet' --av2 val.bjc --law train.bjc.law.safetensors --out x.html
-err_has "contains no true distribution for the scenes"
+err_has "does not contain the true distribution of the scenes"
 check test ! -e x.html
 run 2 view 'a<b>.parquet' --av2 val.bjc --scene 000 --out x.html
 err_has "no scenario '000' among 30"

@@ -30,7 +30,7 @@ done
 for pair in epochs=train.epochs lr=optim.lr batch=train.batch learning-rate=optim.lr \
     batch-size=train.batch optim.lr=optim.lr; do
     run 2 train --data scenes.bjc --arm fullset --out new "--${pair%%=*}" 3
-    err_has "unknown option '--${pair%%=*}'; it is a setting: use --set ${pair#*=}=VALUE"
+    err_has "unknown option '--${pair%%=*}'; use --set ${pair#*=}=VALUE for this setting"
 done
 run 2 campaign --epochs=3
 err_has "use --set train.epochs=VALUE"
