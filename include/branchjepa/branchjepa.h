@@ -170,8 +170,8 @@ BJ_API bj_arch bj_arch_paper(void);       /* K = 6 */
 BJ_API bj_arch bj_arch_point(void);       /* K = 1, atom width 3204, no router */
 BJ_API bj_arch bj_arch_output_only(void); /* one latent, six trajectories */
 /* Returns the maze model of the given kind with K = 8. Its parameter count differs by at most 0.1 %
- * from the model with eight branches and a router. BJ_MODEL_BRANCH with `one_atom` set is the
- * standard model with one wide branch. */
+ * from that of the model with eight branches and a router. BJ_MODEL_BRANCH with `one_atom` set is
+ * the standard model with one wide branch. */
 BJ_API bj_arch bj_arch_maze(bj_model_kind kind, int one_atom);
 BJ_API BJ_CHECK bj_status bj_arch_check(const bj_arch *arch, bj_error *err);
 /* Fails if the scene sizes in `arch`, a model's architecture, differ from those in `scenes`. */
@@ -613,7 +613,8 @@ typedef struct bj_schedule {
 
 /* Returns the learning rate of update `step`, which counts from 0. */
 BJ_API double bj_lr_at(const bj_schedule *schedule, long step);
-/* Returns the bj_schedule_kind for "cosine", "linear", "trapezoid" or "constant", or -1 for another name. */
+/* Returns the bj_schedule_kind for "cosine", "linear", "trapezoid" or "constant", or -1 for any
+ * other name. */
 BJ_API int bj_schedule_find(const char *name);
 
 /* Precision of matrix product operands. In mixed precision (BF16), operands are rounded to
@@ -1116,7 +1117,7 @@ BJ_API int64_t bj_seeds_seed(const bj_seeds *seeds, int seed);
 /* Returns NaN if there is no value. */
 BJ_API double bj_seeds_value(const bj_seeds *seeds, int arm, int metric, int seed);
 /* Fails if the arms have different seeds for a metric. The message lists the missing (arm, seed)
- * pairs. An arm without any value of the metric was not measured and is not an error. */
+ * pairs. An arm without any value of the metric counts as not measured, which is not an error. */
 BJ_API BJ_CHECK bj_status bj_seeds_check(const bj_seeds *seeds, const int *arms, int arm_count,
                                          int metric, bj_error *err);
 /* Summarizes the available seeds. */
