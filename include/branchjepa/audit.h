@@ -109,7 +109,7 @@ typedef struct bj_audit_options {
     bj_precision precision;
     const char *isa;
     int64_t limit; /* max number of scenes, counted from the start of the cache; 0: all */
-    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
+    /* Called periodically. A nonzero return value stops the call with BJ_ELOCKED. May be NULL. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_audit_options;
@@ -156,7 +156,7 @@ BJ_API bj_audit_report bj_audit_report_at(const bj_audit *audit, int arm, int in
 
 typedef struct bj_audit_summary {
     int n;
-    double mean, sd; /* mean and SD over the seed means; the SD divides by n */
+    double mean, sd; /* mean and SD of the seed means; the SD has divisor n */
 } bj_audit_summary;
 
 BJ_API bj_audit_summary bj_audit_summarize(const bj_audit *audit, int arm, int metric);

@@ -174,8 +174,8 @@ BJ_API bj_arch bj_arch_paper(void);       /* K = 6 */
 BJ_API bj_arch bj_arch_point(void);       /* K = 1, atom width 3204, no router */
 BJ_API bj_arch bj_arch_output_only(void); /* one latent, six trajectories */
 /* Returns the maze model of the given kind with K = 8. Its parameter count differs by at most 0.1 %
- * from the model with eight branches and a router. BJ_MODEL_BRANCH with `one_atom` set is the
- * standard model with one wide branch. */
+ * from that of the model with eight branches and a router. BJ_MODEL_BRANCH with `one_atom` set is
+ * the standard model with one wide branch. */
 BJ_API bj_arch bj_arch_maze(bj_model_kind kind, int one_atom);
 BJ_API BJ_CHECK bj_status bj_arch_check(const bj_arch *arch, bj_error *err);
 /* Fails if the scene sizes in `arch`, a model's architecture, differ from those in `scenes`. */
@@ -245,7 +245,7 @@ typedef struct bj_scene_info {
     const uint8_t *map_sha256; /* (32) SHA-256 of the raw map file */
 } bj_scene_info;
 
-/* Opens a cache and checks its index. If `blind` is set, no function returns futures of this
+/* Opens a cache and checks its index. If `blind` is set, no function returns futures from this
  * cache. */
 BJ_API BJ_CHECK bj_status bj_cache_open(bj_cache **out, const char *path, int blind, bj_error *err);
 BJ_API void bj_cache_free(bj_cache *cache);
@@ -265,9 +265,9 @@ BJ_API const char *bj_cache_fact(const bj_cache *cache, const char *key);
  * digest. The error message names the damaged item. */
 BJ_API BJ_CHECK bj_status bj_cache_verify(const bj_cache *cache, int64_t index, bj_error *err);
 /* Check a scene's features and future, or a map's areas, against their digests when they are used
- * for the first time with this handle. Later calls return at once. Loader, audit, gallery, scoring
- * and export call them, so only callers of bj_cache_floats and bj_cache_ring need to. A blind handle
- * compares the digest too, but still returns no future. */
+ * for the first time with this handle. Later calls return at once. The loader, audit, gallery,
+ * scoring and export functions call them, so only code that uses bj_cache_floats or bj_cache_ring
+ * directly has to. A blind handle also compares the digest, but still returns no future. */
 BJ_API BJ_CHECK bj_status bj_cache_check_scene(const bj_cache *cache, int64_t index, bj_error *err);
 BJ_API BJ_CHECK bj_status bj_cache_check_map(const bj_cache *cache, int64_t map, bj_error *err);
 /* Pointers to a scene's arrays in the mapped file, without a copy. future is NULL if it is unknown
@@ -617,7 +617,8 @@ typedef struct bj_schedule {
 
 /* Returns the learning rate of update `step`, which counts from 0. */
 BJ_API double bj_lr_at(const bj_schedule *schedule, long step);
-/* Returns the bj_schedule_kind for "cosine", "linear", "trapezoid" or "constant", or -1 for another name. */
+/* Returns the bj_schedule_kind for "cosine", "linear", "trapezoid" or "constant", or -1 for any
+ * other name. */
 BJ_API int bj_schedule_find(const char *name);
 
 /* Precision of matrix product operands. In mixed precision (BF16), operands are rounded to
@@ -821,7 +822,7 @@ typedef struct bj_truth bj_truth;
 
 typedef struct bj_truth_options {
     int threads; /* used only for folders; 0: one per available core */
-    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
+    /* Called periodically. A nonzero return value stops the call with BJ_ELOCKED. May be NULL. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_truth_options;
@@ -932,7 +933,7 @@ typedef struct bj_exam_options {
     int best_scenes; /* number of evenly spaced scenes for which the best K atoms are computed; 0:
                         none */
     int threads;     /* 0: one per available core; does not change the results */
-    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
+    /* Called periodically. A nonzero return value stops the call with BJ_ELOCKED. May be NULL. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_exam_options;
@@ -974,8 +975,8 @@ typedef struct bj_exam_report {
     bj_estimate floor;           /* 1/2 E d(Y,Y') */
     bj_estimate expected_es;     /* expected Energy Score under the law, from independent draws */
     bj_estimate difference;      /* expected_es - (discrepancy / 2 + floor), which is 0 in theory */
-    double tolerated;            /* max |difference| in standard errors: 5, or more if there are
-                                    very few scenes */
+    double tolerated;            /* max allowed |difference| in standard errors: 5, or more if there
+                                    are very few scenes */
     int identity;                /* 1: difference is within `tolerated` */
     int64_t realized;            /* scenes with a known future */
     bj_estimate realized_es;     /* Energy Score for the known futures; the error is due to the
@@ -1071,7 +1072,7 @@ BJ_API double bj_student_quantile(double p, double degrees);
 
 typedef struct bj_summary {
     int n;
-    double mean, sd; /* SD divides by n - 1; NaN for fewer than two values */
+    double mean, sd; /* the SD has divisor n - 1 and is NaN for fewer than two values */
     double lowest, highest;
 } bj_summary;
 
@@ -1122,7 +1123,7 @@ BJ_API int64_t bj_seeds_seed(const bj_seeds *seeds, int seed);
 /* Returns NaN if there is no value. */
 BJ_API double bj_seeds_value(const bj_seeds *seeds, int arm, int metric, int seed);
 /* Fails if the arms have different seeds for a metric. The message lists the missing (arm, seed)
- * pairs. An arm without any value of the metric was not measured and is not an error. */
+ * pairs. An arm without any value of the metric counts as not measured, which is not an error. */
 BJ_API BJ_CHECK bj_status bj_seeds_check(const bj_seeds *seeds, const int *arms, int arm_count,
                                          int metric, bj_error *err);
 /* Summarizes the available seeds. */
@@ -1153,17 +1154,17 @@ typedef struct bj_fact {
 } bj_fact;
 
 /* Writes a safetensors file with PyTorch's parameter names. Its metadata contains the architecture,
- * the facts and a checksum over the whole content. An existing file stays in place until the new
- * file is complete. Fails if a weight is not finite. */
+ * the entries in `facts` and a checksum over the whole content. An existing file stays in place
+ * until the new file is complete. Fails if a weight is not finite. */
 BJ_API BJ_CHECK bj_status bj_model_save(const bj_model *model, const char *path,
                                         const bj_fact *facts, int count, bj_error *err);
 /* Reads a model file in single or double precision. Fails unless the file contains exactly the
  * expected tensors with their shapes and finite values, and the checksum is correct. */
 BJ_API BJ_CHECK bj_status bj_model_load(bj_model **out, const char *path, bj_error *err);
 
-/* Copies a model file with its facts. `facts` are added and replace facts with the same key. With
- * BJ_PRECISION_BF16, the copy stores 2 bytes per parameter, rounded to nearest even. bj_model_load
- * can read it. */
+/* Copies a model file with its metadata. The entries in `facts` are added and replace entries with
+ * the same key. With BJ_PRECISION_BF16, the copy stores 2 bytes per parameter, rounded to nearest
+ * even. bj_model_load can read it. */
 BJ_API BJ_CHECK bj_status bj_model_export(const char *from, const char *to, bj_precision precision,
                                           const bj_fact *facts, int count, bj_error *err);
 

@@ -9,7 +9,7 @@
 
 /* --------------------------------------------------------------------------------------- facts */
 
-/* The metadata of a model file by key: the facts passed to bj_model_save, the architecture,
+/* The metadata of a model file by key: the entries passed to bj_model_save, the architecture,
  * "format" and "sha256". The weights are not read. */
 typedef struct bj_facts bj_facts;
 

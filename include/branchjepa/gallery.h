@@ -24,7 +24,7 @@ typedef struct bj_gallery_options {
     int threads;   /* as in bj_predictor_options; does not change the results */
     const char *isa;
     int64_t limit; /* max number of scenes, counted from the start of the cache; 0: all */
-    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
+    /* Called periodically. A nonzero return value stops the call with BJ_ELOCKED. May be NULL. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_gallery_options;

@@ -232,7 +232,8 @@ typedef struct bj_frame_coverage bj_frame_coverage;
 BJ_API BJ_CHECK bj_status bj_frame_coverage_create(bj_frame_coverage **out, int cells, int D,
                                                    bj_error *err);
 BJ_API void bj_frame_coverage_free(bj_frame_coverage *coverage);
-/* Adds a frame in `cell`. The next frame of its episode is in `next`, or -1 if there is none. */
+/* Adds a frame in `cell`. `next` is the cell of the episode's next frame, or -1 if there is
+ * none. */
 BJ_API BJ_CHECK bj_status bj_frame_coverage_target(bj_frame_coverage *coverage, int cell, int next,
                                                    const bj_real *latent, bj_error *err);
 /* Adds the candidates (K,D) of a frame in `cell`. No target can be added after the first call. */

@@ -10,8 +10,8 @@
 #ifndef BRANCHJEPA_MAZE_AUDIT_H
 #define BRANCHJEPA_MAZE_AUDIT_H
 
-#define BJ_PROBE_RIDGE 1e-3 /* ridge of the probe, relative to the mean variance of a latent's
-                               components */
+#define BJ_PROBE_RIDGE 1e-3 /* ridge penalty of the probe, relative to the mean variance of a
+                               latent's components */
 enum {
     BJ_ROLLOUT_MAX_HORIZON = 256,
     BJ_ROLLOUT_ARMS = 2,

@@ -70,7 +70,7 @@ typedef struct bj_drive_options {
     /* Number of steps without leaving a cell after which the current edge is dropped for the rest
      * of the episode. 0: edges are never dropped. */
     int patience;
-    uint64_t seed; /* seed of starts, goals and teleporters, which do not depend on the graph */
+    uint64_t seed; /* seed for starts, goals and teleporters, which do not depend on the graph */
 } bj_drive_options;
 
 typedef struct bj_drive_task {

@@ -25,7 +25,7 @@ typedef struct bj_settings {
     int warmup_updates;        /* warm-up in updates; 0: use warmup */
     char schedule[BJ_NAME_SIZE]; /* "cosine", "linear", "trapezoid", "constant" */
     char precision[BJ_NAME_SIZE]; /* "single", "mixed" */
-    double decay;              /* share of the updates in which the trapezoid decays */
+    double decay;              /* share of the updates in which the trapezoid schedule decays */
     int patience;              /* number of epochs without improvement after which the run ends; 0:
                                   never end early */
     double save_minutes;       /* minutes between checkpoints within an epoch */
@@ -51,7 +51,7 @@ typedef struct bj_settings {
     double gate_separated; /* min share of cell pairs with a cosine of at most .5 */
 } bj_settings;
 
-/* An arm, which is an objective with its model. */
+/* An arm, which consists of an objective and its model. */
 typedef struct bj_arm_info {
     const char *name, *title, *summary;
     const char *family; /* "main", "mdn", "ablation", "anchor", "maze" */
@@ -129,8 +129,8 @@ typedef struct bj_maze_values {
     double predicted_edges;
     double separated; /* share of cell pairs whose latents have a cosine of at most .5 */
     double closest;   /* largest cosine between two cells */
-    double cov_three, heads_three; /* COV-R and number of candidates that hit, over cells with three
-                                      successors */
+    double cov_three, heads_three; /* COV-R and number of candidates that hit a successor, for cells
+                                      with three successors */
 } bj_maze_values;
 
 /* Returns how many of the `dev` development scenes are used for the exchange losses after an epoch
@@ -157,7 +157,7 @@ typedef struct bj_epoch {
     bj_maze_values maze;     /* NaN except for mazes */
     int eligible;            /* stage A: passed every gate; mazes: not collapsed; otherwise 1 */
     int best;                /* 1: the best checkpoint so far is from this epoch */
-    double wall_s;           /* seconds since the start of the run, without pauses */
+    double wall_s;           /* seconds since the start of the run, excluding pauses */
     double scenes_per_s;     /* training speed in this epoch */
 } bj_epoch;
 
@@ -185,8 +185,8 @@ typedef enum bj_run_answer {
     BJ_RUN_SAVE  /* save and continue */
 } bj_run_answer;
 
-/* A source of scenes that come from a function instead of a cache, for example simulated scenes
- * (fresh.h). */
+/* A scene source: a function that returns scenes, used instead of a cache, for example for
+ * simulated scenes (fresh.h). */
 typedef struct bj_scene_source {
     const char *name;   /* name, recorded in manifest.json */
     const char *digest; /* 64 digits that identify the scenes and their order */
@@ -211,7 +211,7 @@ typedef struct bj_run_options {
     const bj_scene_source *scenes, *dev_scenes;
     const char *dir;    /* folder to create; it must not contain a run unless `resume` is set */
     const char *maze;   /* maze name; NULL: derived from the dataset's name */
-    const char *config; /* file that is copied into the run folder; or NULL */
+    const char *config; /* file to copy into the run folder; may be NULL */
     int resume;         /* continue a stopped run, or start a new one if there is none */
     int extend;         /* epochs to add to a finished run, with their own learning rate cycle; 0:
                            none. If the run has an unfinished extension of that length, it is

@@ -1,4 +1,4 @@
-/* alloc.h - memory allocation for the whole library.
+/* alloc.h - allocates zeroed, aligned memory.
  *
  * The whole library allocates through these functions, so a test can count allocations and make the
  * n-th one fail. Memory is 64-byte aligned and zeroed. Large blocks request huge pages.

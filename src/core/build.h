@@ -1,4 +1,4 @@
-/* build.h - describes how the library was compiled, as far as it shows in results. */
+/* build.h - describes the compiler and the build options that affect results. */
 #ifndef BJ_CORE_BUILD_H
 #define BJ_CORE_BUILD_H
 

@@ -105,13 +105,14 @@ static bj_status make_room(char **memory, size_t *room, size_t used, size_t want
 }
 
 /* Returns 1 if the path names a descriptor that the caller was given, for example by a shell's
- * <(...). Reading such a pipe was requested, so waiting for its writer is right. */
+ * <(...). The caller explicitly named this pipe, so it is correct to wait for its writer. */
 static int is_passed(const char *path) {
     return !strcmp(path, "/dev/stdin") || !strncmp(path, "/dev/fd/", 8) ||
            !strncmp(path, "/proc/self/fd/", 14);
 }
 
-/* Fails unless the file is a regular file or a passed pipe, and within the limit. */
+/* Fails unless the file is a regular file or a pipe for which is_passed returns 1, and is within
+ * the limit. */
 static bj_status check_kind(int fd, struct stat *info, const char *path, size_t limit,
                             bj_error *err) {
     if (fstat(fd, info)) return bj_file_fail(err, errno, path, "examine");

@@ -23,8 +23,8 @@ void bj_gathered_lay_out(bj_gathered *g, const bj_scene *scenes, int B) {
     }
 }
 
-/* Copies n numbers. Returns 0 if all of them are finite. The test uses that x * 0 is 0 if x is
- * finite, otherwise NaN. */
+/* Copies n numbers. Returns 0 if all of them are finite. The check relies on x * 0 being 0 for
+ * finite x and NaN otherwise. */
 static bj_real copy(bj_real *restrict to, const bj_real *restrict from, size_t n) {
     bj_real lane[16] = {0};
     size_t i = 0;

@@ -95,7 +95,8 @@ static char *put_escape(char *to, bj_json_scan *scan) {
 }
 
 /* Returns nonzero if one of the eight characters at p is a quote, a backslash, a control character
- * or not ASCII. The test uses that x - 1 sets the highest bit if byte x is zero. */
+ * or not ASCII. The check relies on the fact that subtracting 1 from a zero byte sets its highest
+ * bit. */
 static uint64_t has_special(const char *p) {
     const uint64_t ones = 0x0101010101010101u, high = 0x80 * ones;
     uint64_t eight;

@@ -1,7 +1,8 @@
 /* sha256.c - see sha256.h.
  *
  * The message is padded with a one bit, zero bits and its length in bits to a multiple of 64 bytes.
- * Each block of 64 bytes changes the state of eight words, which at the end is the digest.
+ * Each block of 64 bytes updates the state, which consists of eight words. The final state is the
+ * digest.
  *
  * Blocks are compressed with the processor's SHA instructions if it has them, otherwise with
  * portable code. The digests are equal.

@@ -28,8 +28,8 @@ INLINE vec load_rows(const bj_real *row, size_t ldb, int last, int mixed) {
 }
 
 /* Copies a few panels at a time, so that several consecutive cache lines of a row are read. Later
- * rows are prefetched explicitly, because they are too far apart for the hardware prefetcher. K
- * counts numbers. */
+ * rows are prefetched explicitly, because they are too far apart for the hardware prefetcher. K is
+ * a count of numbers, not of words. */
 INLINE void pack_kn_of(bj_real *packed, const bj_real *b, size_t ldb, int N, int K, int mixed) {
     enum { PANELS = 4, AHEAD = 16, LINE_REALS = 64 / sizeof(bj_real) };
     const int step = 1 + mixed, depth = mixed ? words_of(K) : K;
@@ -75,8 +75,8 @@ INLINE void pack_rows(bj_real *packed, int stride, const bj_real *rows, size_t l
 
 /* Transposes one band of columns at a time and prefetches the rows of later bands, including those
  * of the next panel. If a vector is as long as a cache line, the band is transposed into a staging
- * buffer first, because direct stores would write the cache lines in a scattered order. K counts
- * numbers. */
+ * buffer first, because direct stores would write the cache lines in a scattered order. K is a
+ * count of numbers, not of words. */
 INLINE void pack_nk_of(bj_real *packed, const bj_real *b, size_t ldb, int N, int K, int mixed) {
     enum { BAND = 64 / sizeof(bj_real) > LANES ? 64 / sizeof(bj_real) : LANES }; /* a cache line */
     enum { STAGED = BJ_BODY_BYTES == 64 };
@@ -396,8 +396,8 @@ static void mixed_pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, 
     pack_nk_of(packed, b, ldb, N, K, 1);
 }
 
-/* Rounds a block of rows of the left-hand side and multiplies it by all panels. K counts
- * numbers. */
+/* Rounds a block of rows of the left-hand side and multiplies it by all panels. K is a count of
+ * numbers, not of words. */
 static void mixed_columns(product whole, const bj_real *packed, int M, int N, int K, int n0,
                           int n1) {
     _Alignas(64) bj_real words[WORD_COUNT];

@@ -305,8 +305,8 @@ bj_status bj_checkpoint_write_views(const char *path, const char *format,
     bj_fact *all = NULL, *sorted = NULL;
     char hex[BJ_SHA256_HEX], version[16];
     bj_status status;
-    for (int i = 0; i < facts_count; i++) /* check the facts here, because they are compared below,
-                                             before the writer checks them */
+    for (int i = 0; i < facts_count; i++) /* check the metadata here, because it is compared below,
+                                             before the writer checks it */
         if (!facts[i].key || !facts[i].value)
             return BJ_FAIL(err, BJ_EARG, "%s: fact %d has no key or no value", path, i);
     BJ_GOTO(status, done, BJ_ALLOC(sorted_views, (size_t)count, err));

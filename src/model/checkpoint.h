@@ -25,7 +25,7 @@
 enum { BJ_ARCH_FACTS = 31, BJ_ARCH_FACT_SIZE = 40 };
 
 /* An architecture as metadata. Sizes of state and image encoders are left out for scene encoders.
- * The facts point into the struct, so it must not be copied. */
+ * The metadata entries point into the struct, so it must not be copied. */
 typedef struct bj_arch_facts {
     bj_fact fact[BJ_ARCH_FACTS];
     int count;
@@ -42,8 +42,8 @@ BJ_CHECK bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st,
  * message. */
 BJ_CHECK bj_status bj_checkpoint_check_finite(const char *path, const bj_tensor *tensors, int count,
                                               bj_error *err);
-/* Writes tensors and facts in `format`, version 1, together with their digest. Fails if a value is
- * not finite. */
+/* Writes tensors and metadata in `format`, version 1, together with their digest. Fails if a value
+ * is not finite. */
 BJ_CHECK bj_status bj_checkpoint_write(const char *path, const char *format,
                                        const bj_tensor *tensors, int count, const bj_fact *facts,
                                        int facts_count, bj_error *err);

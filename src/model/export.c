@@ -1,9 +1,9 @@
-/* export.c - copies model files with modified facts or with BF16 weights.
+/* export.c - copies model files with modified metadata or with BF16 weights.
  *
- * A copy keeps the architecture and the facts of its source. Facts given by the caller replace
- * facts with the same key. A BF16 file has 2 bytes per parameter, rounded to nearest even like the
- * weights of a BF16 predictor. bj_model_load converts them back. A double-precision build rounds to
- * float first.
+ * A copy keeps the architecture and the metadata of its source. Metadata entries given by the
+ * caller replace entries with the same key. A BF16 file has 2 bytes per parameter, rounded to
+ * nearest even like the weights of a BF16 predictor. bj_model_load converts them back. A
+ * double-precision build rounds to float first.
  * Test: tests/model/test_export.c
  */
 #include <math.h>
@@ -21,9 +21,9 @@ static const char *value_of(const bj_fact *facts, int count, const char *key) {
     return NULL;
 }
 
-/* Fills `out` with the architecture, the facts of the source and the facts of the caller. Source
- * facts that the writer adds itself, or that the caller replaces, are left out. Returns the number
- * of facts. */
+/* Fills `out` with the architecture, the metadata of the source and the metadata given by the
+ * caller. Source entries that the writer adds itself, or that the caller replaces, are left out.
+ * Returns the number of entries. */
 static int merge_facts(bj_fact *out, const bj_arch_facts *arch, const bj_safetensors *st,
                        const bj_fact *facts, int count) {
     static const bj_fact own[] = {

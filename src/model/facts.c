@@ -1,8 +1,8 @@
 /* facts.c - reads the metadata of a model file without its weights.
  *
- * Returns all metadata sorted by key: the architecture (one entry per field of bj_arch), the facts
- * given by the caller of bj_model_save, format, format_version and sha256. The header and the
- * architecture are checked. The checksum is not verified, because that requires reading the
+ * Returns all metadata sorted by key: the architecture (one entry per field of bj_arch), the
+ * entries given by the caller of bj_model_save, format, format_version and sha256. The header and
+ * the architecture are checked. The checksum is not verified, because that requires reading the
  * weights.
  * Test: tests/model/test_facts.c
  */

@@ -32,8 +32,8 @@ typedef struct bj_network {
               predictor */
     bj_linear atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS]; /* (L) */
     bj_linear router_in, router_out;                         /* out == 0: no router */
-    bj_linear decoder_in, decoder_out;                       /* or trunk and base; out == 0: there
-                                                                is no decoder */
+    bj_linear decoder_in, decoder_out;                       /* or trunk and base head; out == 0: no
+                                                                decoder */
     bj_linear residual[BJ_MAX_ATOMS];                        /* output-only */
     bj_linear prior_in, prior_out, posterior_in, posterior_out; /* out == 0: not variational */
     const bj_real *step_scale, *segment_scale;               /* (K,F) (K,F/10) */

@@ -77,7 +77,7 @@ void bj_observer_block_take(bj_observer_block *b, bj_arena *arena, const bj_obse
                             int training) {
     for (int i = 0; i < o->layers; i++) {
         const size_t in = (size_t)o->layer[i].in;
-        /* an input row made of several output rows must be contiguous */
+        /* an input row that consists of several output rows must be contiguous */
         b->ldx[i] = i > 0 && o->group[i - 1] > 1 ? in : bj_stride(o->layer[i].in);
         const size_t size = M * (size_t)o->rows[i] * b->ldx[i];
         b->x[i] = bj_arena_take(arena, size);

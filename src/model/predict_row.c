@@ -79,8 +79,8 @@ typedef struct team {
     int member, members;
 } team;
 
-/* Computes which of n units of work this member does. Work is assigned in groups of `size`
- * units. */
+/* Determines which of n units of work are assigned to this member. Units are assigned in groups of
+ * `size`. */
 static void share(int *begin, int *end, int n, int size, const team *t) {
     const int groups = (n + size - 1) / size;
     *begin = groups * t->member / t->members * size;

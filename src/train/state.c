@@ -91,7 +91,7 @@ typedef struct state_facts {
     char step[24], seed[24], rng[4 * 17], highest_lr[BJ_JSON_NUMBER], weight_sum[BJ_JSON_NUMBER];
 } state_facts;
 
-/* Fills the metadata of a state file. The facts contain pointers into `out` and model_digest. */
+/* Fills the metadata of a state file. The entries contain pointers into `out` and model_digest. */
 static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *rng,
                           const char *model_digest, bj_error *err) {
     const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
