@@ -105,29 +105,32 @@ def count_calls(lab, command, ops, shim):
 
 
 def calls(lab, tally, action, ops, shim, rng, per_command):
-    """Disturbs the n-th call, for random n in every command."""
+    """Disturbs the n-th call, for random n in every command, in random order."""
+    references, points = {}, []
     for command in lab.commands:
-        reference, count = Reference(lab, command), count_calls(lab, command, ops, shim)
-        points = rng.sample(range(1, count + 1), min(count, per_command))
-        for n in points:
-            if not tally.time_left():
-                return
-            folder = lab.fresh(command)
-            code, out, err = run([lab.bjepa] + command.arguments, folder,
-                                 {"LD_PRELOAD": shim, "FAULT_OPS": ops, "FAULT_N": str(n),
-                                  "FAULT_ACTION": action})
-            context = f"{command.name}, {action} at call {n} of {ops}"
-            if code == "hang" or (isinstance(code, int) and code < 0 and action != "KILL"):
-                problem = f"ended with {code}"
-            elif code == 0 and command.digest(folder) != reference.digest:
-                problem = "exit code 0 with other files"
-            elif code not in (0, 5, -signal.SIGKILL) and command.name != "campaign":
-                problem = f"exit code {code}, expected 5: {err[-200:]}"
-            elif code != 0:
-                problem = wrong(command, folder, reference) or recovers(lab, command, folder, reference)
-            else:
-                problem = None
-            tally.add(problem, context)
+        references[command.name] = Reference(lab, command)
+        count = count_calls(lab, command, ops, shim)
+        points += [(command, n) for n in rng.sample(range(1, count + 1), min(count, per_command))]
+    rng.shuffle(points)  # so that a time limit does not leave out commands
+    for command, n in points:
+        if not tally.time_left():
+            return
+        reference, folder = references[command.name], lab.fresh(command)
+        code, out, err = run([lab.bjepa] + command.arguments, folder,
+                             {"LD_PRELOAD": shim, "FAULT_OPS": ops, "FAULT_N": str(n),
+                              "FAULT_ACTION": action})
+        context = f"{command.name}, {action} at call {n} of {ops}"
+        if code == "hang" or (isinstance(code, int) and code < 0 and action != "KILL"):
+            problem = f"ended with {code}"
+        elif code == 0 and command.digest(folder) != reference.digest:
+            problem = "exit code 0 with other files"
+        elif code not in (0, 5, -signal.SIGKILL) and command.name != "campaign":
+            problem = f"exit code {code}, expected 5: {err[-200:]}"
+        elif code != 0:
+            problem = wrong(command, folder, reference) or recovers(lab, command, folder, reference)
+        else:
+            problem = None
+        tally.add(problem, context)
 
 
 def full_disk(lab, tally, rng, per_command):
