@@ -129,9 +129,9 @@ err_has "the seed is not a number"
 "$BJEPA" simulate --cache seen.bjc --scenes 80 --seed 7 -q >/dev/null
 "$BJEPA" simulate --cache val.bjc --scenes 80 --seed 7 --split val -q >/dev/null
 run 4 lock camp --data seen.bjc -q
-err_has "is one of the training or development scenes of $world:7:192"
+err_has "is a training or development scene of $world:7:192"
 run 4 lock camp --data dev.bjc -q
-err_has "is one of the training or development scenes of $world:7:192"
+err_has "is a training or development scene of $world:7:192"
 run 0 lock camp --data val.bjc -q
 run 0 lock run camp -q
 check test -s camp/locked/completion.json
