@@ -142,7 +142,7 @@ static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *er
     BJ_TRY(bj_locked_get_text(text, sizeof text, object, "real", path, err));
     if (strcmp(text, real_name()))
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: the lock was created with number type %s, but this program uses %s",
+                       "%s: the lock was created with the number type %s, but this program uses %s",
                        path, text, real_name());
     BJ_TRY(bj_locked_get_integer(&batch, object, "batch", path, err));
     BJ_TRY(bj_locked_get_integer(&least, object, "least_scenes", path, err));

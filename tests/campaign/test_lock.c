@@ -317,7 +317,7 @@ static void test_checkpoint(void) {
     grid_put(model, kept.bytes, kept.size);
     at[strlen(metadata[0]) - 2] = (char)('0' + best);
     grid_kept kept_result = grid_edit(result, "checkpoint", old, hex);
-    refused(BJ_ELOCKED, "point, seed 3", "model.safetensors: is from epoch");
+    refused(BJ_ELOCKED, "point, seed 3", "model.safetensors is from epoch");
     grid_restore(&kept_result);
     grid_restore(&kept);
 }

@@ -41,7 +41,7 @@ out_has '"collapsed":4}'
 sed -i 's/"eligible":true/"eligible":false/' one/runs/maze-branch/seed-1/metrics.jsonl
 run 3 table one --dev -m cov_r
 err_has "collapsed runs, which have no score: maze-branch seed 1"
-err_has "no value for (arm, seed) (maze-branch, 1)"
+err_has "no value for the (arm, seed) pairs (maze-branch, 1)"
 run 0 table one --dev --partial -m cov_r
 check grep -qE '^maze-branch +1 ' out
 out_has "collapsed runs, which have no score: maze-branch seed 1"

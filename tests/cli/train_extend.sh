@@ -109,7 +109,7 @@ run 0 train --out $first --resume --extend 2 -q
 run 0 campaign status camp
 out_has "4 done"
 run 4 lock camp --data val.bjc
-err_has "fullset seed 0 by 2"
+err_has "fullset seed 0 was extended by 2"
 for dir in camp/runs/*/seed-*; do
     [ "$dir" = $first ] || run 0 train --out "$dir" --resume --extend 2 -q
 done
