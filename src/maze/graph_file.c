@@ -140,7 +140,7 @@ static bj_status read_source(bj_graph_file *f, yyjson_val *value, int s, const c
     const size_t K = yyjson_arr_size(list);
     if (!yyjson_is_arr(list) || !K || K > MAX_K || (s && K != (size_t)r->K))
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: 'candidates' has type %s and length %zu, "
+                       "%s: 'candidates' is %s (length %zu), "
                        "expected a list of length %d",
                        where, list ? yyjson_get_type_desc(list) : "missing", K, s ? r->K : 1);
     if (!s) {

@@ -115,7 +115,7 @@ static const bj_arm arms[] = {
          "mazes: context plus a Gaussian variable, read at the prior mean and seven draws",
          SET("maze-variational", "loss.kl", "0.01")),
     MAZE("maze-codebook", "codebook", BJ_FULLSET, BJ_MODEL_CODEBOOK, 0,
-         "mazes: eight codes that are the same for every context, "
+         "mazes: eight codes, the same for every context, "
          "fitted to the targets of a standard model",
          NOTHING),
 };

@@ -114,7 +114,7 @@ static void test_stages(void) {
     case_write("stages/campaign.json", json);
     free(json);
     CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "stages"), &err), BJ_EFORMAT,
-                  "stage A run of the same seed");
+                  "stage A run with the same seed");
 }
 
 /* Tests several datasets. Runs are ordered by seed, dataset and arm, and each run has its own
@@ -207,7 +207,7 @@ static void test_several(void) {
     at[9] = '1';
     case_write("several/campaign.json", json);
     CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "several"), &err), BJ_EFORMAT,
-                  "of the same seed and data");
+                  "with the same seed and data");
     free(json);
 }
 
@@ -350,7 +350,7 @@ static void test_changed_json(void) {
         const char *from, *to, *said;
         bj_status code;
     } cases[] = {
-        {"\"train.epochs\": 4", "\"train.epochs\": 5", "settings have the digest", BJ_EMISMATCH},
+        {"\"train.epochs\": 4", "\"train.epochs\": 5", "the digest of the settings is", BJ_EMISMATCH},
         {"\"train.epochs\": 4", "\"train.epochs\": true", "train.epochs", BJ_EFORMAT},
         {"\"train.epochs\": 4", "\"train.epoch\": 4", "train.epoch", BJ_EARG},
         {"campaign/1", "campaign/2", "schema is", BJ_EVERSION},
@@ -358,7 +358,7 @@ static void test_changed_json(void) {
         {"\"name\": \"tiny\"", "\"name\": 3", "name is missing or invalid", BJ_EFORMAT},
         {"\"path\"", "\"pfad\"", "path is missing", BJ_EFORMAT},
         {"\"digest\": \"", "\"digest\": \"x", "64 hexadecimal digits", BJ_EFORMAT},
-        {"\"needs\": null", "\"needs\": 1", "stage A run of the same seed", BJ_EFORMAT},
+        {"\"needs\": null", "\"needs\": 1", "stage A run with the same seed", BJ_EFORMAT},
         {"\"needs\": null", "\"needs\": 99", "null or a run number", BJ_EFORMAT},
         {"\"runs\"", "\"rums\"", "runs is missing", BJ_EFORMAT},
         {"\"settings\"", "\"setting\"", "settings is missing", BJ_EFORMAT},

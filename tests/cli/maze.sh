@@ -68,7 +68,7 @@ run 5 maze data none-medium.npz
 err_has none-medium.npz
 head -c 200 walk.npz >half-medium.npz
 run 3 maze data half-medium.npz
-err_has "half-medium.npz: no ZIP directory at the end of its 200 bytes"
+err_has "half-medium.npz: found no ZIP directory at the end of the 200 bytes"
 run 3 maze data "$golden/threshold.npz" --maze medium
 err_has "no array 'observations'; the file contains: candidates, cells"
 out_empty

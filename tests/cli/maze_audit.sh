@@ -56,7 +56,7 @@ run 2 maze audit cells --maze walks.json -o no -q
 err_has "maze.horizon is 0"
 check train other --arm maze-standard $held --set maze.split_seed=1
 run 4 maze audit branch --standard other --maze walks.json --horizon 4 -o no -q
-err_has "maze.split_seed 1"
+err_has "maze.split_seed is 1"
 check test ! -e no/audit.json
 run 2 maze audit
 run 2 maze audit branch --horizon 0

@@ -35,7 +35,7 @@ run 2 maze drive --graph wrong.json --maze large
 err_has "wrong.json: the graph belongs to maze 'medium', expected 'large'"
 sed -i 's/26/27/' wrong.json
 run 3 maze drive --graph wrong.json
-err_has "wrong.json: 'cells' is 27, expected 26 as in the maze"
+err_has "wrong.json: 'cells' is 27, expected 26, as in the maze"
 run 5 maze drive --graph none.json
 run 2 maze drive
 err_has "found no maze, expected --maze NAME"

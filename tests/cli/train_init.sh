@@ -66,10 +66,10 @@ err_has "init: part router of the checkpoint is not used (tensors: 4): the model
 
 run 4 $train --arm fullset --init pre --out x --set model.latent=16
 err_has "tensor 'encoder.proj.2.weight': the checkpoint has shape [8, 8], expected [16, 8]"
-err_has "hint: use the sizes of the checkpoint, --set model.latent=8"
+err_has "hint: use the sizes of the checkpoint with --set model.latent=8"
 run 4 $train --arm fullset --init pre --out x --set model.atoms=4
 err_has "tensor 'router.2.weight': the checkpoint has shape [6, 8], expected [4, 8]"
-err_has "--set model.atoms=6, or load the parts that match, --set init_parts=encoder,branches,decoder"
+err_has "--set model.atoms=6, or load only the matching parts with --set init_parts=encoder,branches,decoder"
 run 5 $train --arm fullset --init nowhere --out x
 err_has "nowhere: cannot open"
 run 2 $train --arm fullset --init pre --out x --set init_parts=encoder,rooter

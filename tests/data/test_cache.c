@@ -457,7 +457,7 @@ static void test_no_scene(void) {
     CHECK_OK(bj_cache_writer_open(&w, other, NULL, 0, 0, &err), err);
     CHECK_OK(bj_cache_writer_reject(w, "a", "folder", "map", "why", &err), err);
     CHECK(bj_cache_writer_finish(&w, &report, &err) == BJ_EFORMAT && !w);
-    CHECK_CONTAINS(err.message, "none of 1 scenes");
+    CHECK_CONTAINS(err.message, "none of the 1 scenes");
     CHECK(access(other, F_OK) != 0 && access(list, F_OK) == 0);
     /* A later run without rejects removes the old reject list. */
     CHECK_OK(case_write(other, 2, 1, &report, &err), err);

@@ -144,7 +144,7 @@ static void test_changed_folders(void) {
     CHECK(rename(moved, from) == 0);
     options.limit = 9;
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "has 10 scenarios, but there are only 9");
+    CHECK_CONTAINS(err.message, "contains 10 scenarios, but the input has only 9");
     options.split = "val";
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "found 'split=all', expected 'split=val'");
@@ -226,7 +226,7 @@ static void test_flaws(void) {
     snprintf(list, sizeof list, "rm -rf %s/%s", bad, id);
     CHECK(system(list) == 0);
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "none of 9");
+    CHECK_CONTAINS(err.message, "none of the 9");
     CHECK(access(other, F_OK) != 0);
 }
 

@@ -267,7 +267,7 @@ static void test_errors(void) {
     expect("/tmp/there/is/none", BJ_EIO, "/tmp/there/is/none: No such file");
     expect(folder, BJ_EFORMAT, "found no scenario_ID.parquet");
     file_name(path, folder, 1, "log_map_archive", ".json");
-    expect(path, BJ_EFORMAT, "expected a scenario folder or a file scenario_ID.parquet");
+    expect(path, BJ_EFORMAT, "expected a scenario folder or a file named scenario_ID.parquet");
 
     /* Test a file whose name contains another id than the file itself, then a folder with two
      * scenarios. */

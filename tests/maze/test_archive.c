@@ -158,7 +158,7 @@ static void test_point_latents(const bj_maze *m) {
     bj_archive_report_reset(&r);
     e.point = NULL;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "but the points are missing");
+    CHECK_CONTAINS(err.message, "but `point` is missing");
 }
 
 /* Tests the order of the checks. Emissions with another hash are rejected before the dataset, which

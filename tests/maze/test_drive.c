@@ -133,7 +133,7 @@ static void test_wrong_graphs(void) {
 
     options.patience = -1;
     CHECK(bj_maze_drive(&r, m, graph, &options, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "patience -1");
+    CHECK_CONTAINS(err.message, "a patience of -1");
     bj_maze_free(m);
 }
 

@@ -217,7 +217,7 @@ static void test_frames(void) {
     CHECK(!bj_frame_coverage_latent(c, 4) && !bj_frame_coverage_latent(c, -1));
     CHECK(per[0] == 0.5 && per[1] == 1 && isnan(per[2]) && isnan(per[3]));
     CHECK(bj_frame_coverage_target(c, 0, 1, x, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "after the first candidates");
+    CHECK_CONTAINS(err.message, "before the first candidates");
     const bj_real bad[4] = {0, NAN, 0, 0};
     CHECK(bj_frame_coverage_predict(c, 0, bad, 1, &err) == BJ_ENONFINITE);
     CHECK(bj_frame_coverage_predict(c, 0, x, 0, &err) == BJ_EARG);

@@ -241,7 +241,7 @@ static void test_refused(void) {
          "'sources' 1: the cell (in ascending order) is out of range, expected 2", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"sources\":[{\"cell\":1,\"candidates\":[[1,1,0]]},{\"cell\":2,"
               "\"candidates\":[[1,1,0],[1,1,0]]}]}",
-         "has type array and length 2, expected a list of length 1", BJ_EFORMAT},
+         "is array (length 2), expected a list of length 1", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"provenance\":{\"seed\":3}}", "'seed' is uint, expected a string",
          BJ_EFORMAT},
         {HEAD "\"edges\":[],\"provenance\":{\"a\":\"b\\u0000c\"}}",

@@ -30,7 +30,7 @@ static void test_split(void) {
     CHECK(training == 7);
     CHECK_OK(bj_episode_split(a, 0, 0.7, 3, &err), err);
     CHECK(bj_episode_split(a, 10, 1.1, 3, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "the share is 1.1 of 10");
+    CHECK_CONTAINS(err.message, "the share is 1.1 (of 10");
 }
 
 /* Three episodes of 20, 9 and 5 rows in the first cell of the medium maze. One row is in a wall. */

@@ -389,7 +389,7 @@ static void test_refusals(void) {
     CHECK(bj_parquet_writer_rows(writer, 2, data, NULL, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "'l' is a list without starts");
     CHECK(bj_parquet_writer_rows(writer, 2, data, falling, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "row 1 has elements 2 to 1");
+    CHECK_CONTAINS(err.message, "row 1 has the invalid element range 2 to 1");
     /* The file stays usable after rejected arguments. */
     CHECK_OK(bj_parquet_writer_rows(writer, 2, data, right, &err), err);
     CHECK(access(path, F_OK) != 0);

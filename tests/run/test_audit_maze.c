@@ -212,7 +212,7 @@ static void check_refusals(const char *data) {
     bj_rollout_options o = {.horizon = H, .threads = 1};
     refuse("whole", NULL, &o, BJ_EARG, "maze.held_out is 0");
     refuse("cells", NULL, &o, BJ_EARG, "maze.horizon is 0");
-    refuse("a", "other", &o, BJ_EMISMATCH, "maze.split_seed 8");
+    refuse("a", "other", &o, BJ_EMISMATCH, "maze.split_seed is 8");
     refuse("nowhere", NULL, &o, BJ_EIO, "nowhere");
     o.horizon = 200;
     refuse("a", NULL, &o, BJ_EARG, "no context is eligible");

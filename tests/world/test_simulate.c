@@ -156,7 +156,7 @@ static void test_resume(void) {
     options.progress = NULL;
     options.seed = 4;
     CHECK(to_cache("resumed.bjc", &options, &report, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "a different seed");
+    CHECK_CONTAINS(err.message, "the seed, the world version or the source is different");
     options.seed = 3;
     options.scenes = 20;
     CHECK(to_cache("resumed.bjc", &options, &report, &err) == BJ_EARG);
