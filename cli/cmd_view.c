@@ -252,7 +252,7 @@ static bj_status choose(viewer *v, bj_error *err) {
     else if (o->by_maneuvers) status = choose_by_maneuvers(v, err);
     else status = report_choose(v->chosen, &v->count, o->count, count, forecast_id, v, err);
     if (status == BJ_OK && !v->count)
-        return cli_error(err, BJ_EFORMAT, "%s: none of its %lld scenarios is in %s%s", o->av2,
+        return cli_error(err, BJ_EFORMAT, "%s: none of the %lld scenarios is in %s%s", o->av2,
                          (long long)count, o->names[0],
                          o->source_count > 1 ? " or the other files" : "");
     return status;

@@ -134,7 +134,7 @@ void plot_summary_draw(plot *p, const report_data *data, int panel) {
             count++;
         }
         if (reference >= 0) {
-            snprintf(note, sizeof note, "dashed line: %s; bands: 95 %% interval of the difference",
+            snprintf(note, sizeof note, "dashed: %s; bands: 95 %% interval of the difference",
                      data->arm[reference].label);
             look.note = note;
             look.reference = report_summary(data, reference, metric).mean;

@@ -105,7 +105,7 @@ err_has "cache: no scene '00000010-1111-4222-8333-00000001eef1' among 40 scenes;
 run 2 data show cache 0000001
 err_has "several scene ids begin with '0000001'"
 run 2 data show cache '#40'
-err_has "scene number is '#40', expected '#0' to '#39'"
+err_has "found scene number '#40', expected '#0' to '#39'"
 run 2 data show cache '#x'
 run 2 data show cache ''
 run 2 data show cache

@@ -69,7 +69,7 @@ run 3 parity "$BJ_ROOT/tests/golden/checkpoint_v1.safetensors"
 err_has "tensor 'w.encoder.gru.weight_ih_l0': is missing"
 mkdir empty
 run 3 parity empty
-err_has "empty: contains no *.safetensors or *.npz file"
+err_has "empty: contains neither *.safetensors nor *.npz files"
 out_has "0 passed, 0 failed, 0 rejected"
 
 # The rest is looked at nevertheless; a number that differs outweighs a file that cannot be read.
