@@ -117,7 +117,7 @@ static void print_verified(const evaluate_options *o, const bj_locked_report *re
                "checkpoints, %s held-out scenes\n",
                o->dir, report->checkpoints, scenes);
     else
-        printf("%s: all files are unchanged since the lock: %d checkpoints, %s held-out scenes\n",
+        printf("%s: all files are unchanged since the lock (%d checkpoints, %s held-out scenes)\n",
                o->dir, report->checkpoints, scenes);
     if (!*report->digest) {
         puts("not evaluated yet");

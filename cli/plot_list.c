@@ -94,7 +94,7 @@ const char *report_plot_source(char text[REPORT_SOURCE_SIZE], const report_plot 
                                       : "training runs and their development scenes");
         return text;
     case REPORT_FROM_AUDIT:
-        snprintf(text, REPORT_SOURCE_SIZE, "map audit, %s of %s scenes: vehicles and buses%s",
+        snprintf(text, REPORT_SOURCE_SIZE, "map audit, %s of %s scenes (vehicles and buses)%s",
                  cli_count(a, data->audit ? (size_t)data->audit->scenes : 0),
                  cli_count(b, data->audit ? (size_t)data->audit->total : 0), outside);
         return text;

@@ -81,7 +81,8 @@ static bj_status hash_file(char hex[BJ_SHA256_HEX], bj_lock_stamp *stamp, hashin
     bj_status status = BJ_OK;
     const int fd = bj_file_open(bound->path, O_RDONLY);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): is missing, but lock.json lists it", bound->path, bound->what);
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): is missing, but lock.json lists it",
+                       bound->path, bound->what);
     if (fd < 0) return bj_file_fail(err, errno, bound->path, "open");
     if (fstat(fd, &info)) {
         status = bj_file_fail(err, errno, bound->path, "examine");
@@ -135,9 +136,10 @@ static bj_status hash_bound(changes *changed, bj_lock_hashes *hashes, hashing *h
     }
     if (status == BJ_OK && how == BJ_LOCK_FILL) memcpy(bound->sha256, hex, sizeof hex);
     else if (status == BJ_OK && strcmp(hex, bound->sha256))
-        status = BJ_FAIL(&own, BJ_EMISMATCH,
-                         "%s (%s): was changed: its SHA-256 is %.16s..., but lock.json has %.16s...",
-                         bound->path, bound->what, hex, bound->sha256);
+        status = BJ_FAIL(
+            &own, BJ_EMISMATCH,
+            "%s (%s): the file was changed: its SHA-256 is %.16s..., but lock.json has %.16s...",
+            bound->path, bound->what, hex, bound->sha256);
     if (status == BJ_OK) return BJ_OK;
     if (status != BJ_EMISMATCH || how == BJ_LOCK_FILL)
         return BJ_FAIL(err, status, "%s", own.message);
@@ -177,8 +179,9 @@ bj_status bj_lock_hash(bj_lock *lock, bj_lock_hashes *hashes, const char *dir,
     }
     if (changed.count == 1) status = BJ_FAIL(err, BJ_EMISMATCH, "%s", changed.first.message);
     if (changed.count > 1)
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%.440s; %d more of the %d locked files have changed, "
-                                            "too",
+        status = BJ_FAIL(err, BJ_EMISMATCH,
+                         "%.440s; %d more of the %d locked files have changed, "
+                         "too",
                          changed.first.message, changed.count - 1, count);
 done:
     bj_free(h.piece);
@@ -195,8 +198,8 @@ bj_status bj_lock_untouched(bj_lock *lock, const bj_lock_hashes *hashes, const c
         const int gone = stat(bound.path, &info);
         const bj_lock_stamp now = gone ? (bj_lock_stamp){0} : stamp_of(&info);
         if (memcmp(&now, &hashes->stamps[i], sizeof now))
-            return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): was changed %s", bound.path,
-                           bound.what, when);
+            return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): was changed %s", bound.path, bound.what,
+                           when);
     }
     return BJ_OK;
 }

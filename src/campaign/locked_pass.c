@@ -45,15 +45,16 @@ static void checkpoint_reset(checkpoint *c) {
 
 static bj_status changed(const bj_lock_run *run, const char *path, const char *hex,
                          const char *locked, bj_error *err) {
-    return BJ_FAIL(err, BJ_EMISMATCH,
-                   "%s (%s, seed %lld): was changed: its SHA-256 is %.16s..., but lock.json has "
-                   "%.16s...",
-                   path, run->arm, (long long)run->seed, hex, locked);
+    return BJ_FAIL(
+        err, BJ_EMISMATCH,
+        "%s (%s, seed %lld): the file was changed: its SHA-256 is %.16s..., but lock.json has "
+        "%.16s...",
+        path, run->arm, (long long)run->seed, hex, locked);
 }
 
 /* Reads the files, compares them with the lock and loads the model from the compared bytes. */
-static bj_status checkpoint_read(checkpoint *c, const bj_lock_run *run,
-                                 const bj_campaign_run *from, bj_error *err) {
+static bj_status checkpoint_read(checkpoint *c, const bj_lock_run *run, const bj_campaign_run *from,
+                                 bj_error *err) {
     for (int i = 0; i < 2; i++) {
         char path[BJ_FOLDER_PATH], hex[BJ_SHA256_HEX];
         size_t size;
@@ -105,8 +106,8 @@ static bj_status load_all(bj_locked_results *r, const bj_lock *lock, const bj_ca
         r->of[at].seed = run->seed;
         bj_status status = checkpoint_read(&c, run, &from, err);
         if (status == BJ_OK)
-            status = load(&r->evaluators[at], &r->of[at].atoms, r->isa, &scenes, &c, threads, isa,
-                          err);
+            status =
+                load(&r->evaluators[at], &r->of[at].atoms, r->isa, &scenes, &c, threads, isa, err);
         checkpoint_reset(&c);
         BJ_TRY(status);
         at++;
@@ -120,10 +121,11 @@ static bj_status open_data(bj_locked_results *r, const bj_lock *lock, bj_error *
     BJ_TRY(bj_file_map_open(&r->data, lock->data, SIZE_MAX, err));
     bj_sha256_memory(hex, r->data.data, r->data.size);
     if (strcmp(hex, lock->data_sha256))
-        return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s (held-out data): was changed: its SHA-256 is %.16s..., but lock.json has "
-                       "%.16s...",
-                       lock->data, hex, lock->data_sha256);
+        return BJ_FAIL(
+            err, BJ_EMISMATCH,
+            "%s (held-out data): the file was changed: its SHA-256 is %.16s..., but lock.json has "
+            "%.16s...",
+            lock->data, hex, lock->data_sha256);
     BJ_TRY(bj_cache_open_memory(&r->cache, r->data.data, r->data.size, lock->data, 0, err));
     if (strcmp(bj_cache_digest(r->cache), lock->data_digest) ||
         bj_cache_count(r->cache) != lock->scenes)
@@ -181,13 +183,12 @@ static bj_status run(bj_locked_results *r, const bj_lock *lock, const bj_campaig
     BJ_TRY(open_data(r, lock, err));
     BJ_TRY(load_all(r, lock, campaign, threads, isa, err));
     BJ_GOTO(status, done, bj_loader_create(&loader, r->cache, &order, err));
-    if (lock->schema > 1)
-        BJ_GOTO(status, done, bj_locked_map_create(&map, r, threads, err));
+    if (lock->schema > 1) BJ_GOTO(status, done, bj_locked_map_create(&map, r, threads, err));
     BJ_GOTO(status, done, stream(r, loader, map, watch, err));
     if (r->scenes != lock->scenes) {
-        status = BJ_FAIL(err, BJ_EMISMATCH,
-                         "%s: %lld scenes were evaluated, but the lock requires %lld",
-                         lock->data, (long long)r->scenes, (long long)lock->scenes);
+        status =
+            BJ_FAIL(err, BJ_EMISMATCH, "%s: %lld scenes were evaluated, but the lock requires %lld",
+                    lock->data, (long long)r->scenes, (long long)lock->scenes);
         goto done;
     }
     for (int i = 0; i < r->count; i++)

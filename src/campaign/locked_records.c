@@ -26,9 +26,13 @@ void bj_records_reset(bj_records *r) {
 
 /* Checks that the folder contains the three files, perhaps a signature, and nothing else. */
 static bj_status check_folder(const char *folder, bj_error *err) {
-    static const char *const known[] = {BJ_LOCKED_SUMMARY,    BJ_LOCKED_SEEDS,
-                                        BJ_LOCKED_COMPLETION, BJ_LOCKED_SIGNATURE,
-                                        BJ_LOCKED_KEY,        ".", ".."};
+    static const char *const known[] = {BJ_LOCKED_SUMMARY,
+                                        BJ_LOCKED_SEEDS,
+                                        BJ_LOCKED_COMPLETION,
+                                        BJ_LOCKED_SIGNATURE,
+                                        BJ_LOCKED_KEY,
+                                        ".",
+                                        ".."};
     DIR *list = opendir(folder);
     bj_status status = BJ_OK;
     if (!list)
@@ -63,10 +67,11 @@ static bj_status check_completion(const bj_records *r, bj_error *err) {
     };
     for (size_t i = 0; i < sizeof bound / sizeof *bound; i++)
         if (strcmp(c->sha256[bound[i].index], bound[i].found))
-            return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: was changed: the SHA-256 of %s is %.16s..., but %s has %.16s...",
-                           bound[i].path, bj_completion_files[bound[i].index], bound[i].found,
-                           path, c->sha256[bound[i].index]);
+            return BJ_FAIL(
+                err, BJ_EMISMATCH,
+                "%s: the file was changed: the SHA-256 of %s is %.16s..., but %s has %.16s...",
+                bound[i].path, bj_completion_files[bound[i].index], bound[i].found, path,
+                c->sha256[bound[i].index]);
     for (int i = 0; i < r->lock.count; i++) evaluated += r->lock.runs[i].evaluated;
     if (c->scenes != r->lock.scenes || c->checkpoints != evaluated)
         return BJ_FAIL(err, BJ_EMISMATCH,
@@ -75,8 +80,8 @@ static bj_status check_completion(const bj_records *r, bj_error *err) {
                        (long long)r->lock.scenes, (long long)evaluated);
     if (strcmp(c->campaign, r->lock.campaign) || strcmp(c->version, r->lock.version))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: is of campaign '%s' and version %s, but lock.json has '%s' and %s", path,
-                       c->campaign, c->version, r->lock.campaign, r->lock.version);
+                       "%s: is of campaign '%s' and version %s, but lock.json has '%s' and %s",
+                       path, c->campaign, c->version, r->lock.campaign, r->lock.version);
     return BJ_OK;
 }
 
@@ -118,8 +123,9 @@ bj_status bj_records_read(bj_records *r, const char *dir, bj_error *err) {
     /* A changed lock.json is named as changed even if it cannot be parsed. */
     const char *bound = r->completion.sha256[BJ_DONE_LOCK];
     if (evaluated && strcmp(bound, r->text[BJ_RECORD_LOCK].sha256))
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was changed: its SHA-256 is %.16s..., but %s has "
-                                          "%.16s...",
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: the file was changed: its SHA-256 is %.16s..., but %s has "
+                       "%.16s...",
                        r->path[BJ_RECORD_LOCK], r->text[BJ_RECORD_LOCK].sha256,
                        BJ_LOCKED_COMPLETION, bound);
     BJ_TRY(bj_lock_parse(&r->lock, &r->text[BJ_RECORD_LOCK], r->path[BJ_RECORD_LOCK], err));
@@ -162,8 +168,7 @@ static bj_status check_grid(const bj_records *r, const bj_campaign *campaign, bj
 
 /* ---------------------------------------------------------------------------------- seed table */
 
-static bj_status read_row(bj_locked_result *of, yyjson_val *row, const char *where,
-                          bj_error *err) {
+static bj_status read_row(bj_locked_result *of, yyjson_val *row, const char *where, bj_error *err) {
     char name[BJ_NAME_SIZE];
     yyjson_val *value = yyjson_obj_get(row, "value");
     BJ_TRY(bj_locked_get_text(name, sizeof name, row, "metric", where, err));
@@ -248,9 +253,9 @@ static bj_status check_table(bj_records *r, const bj_campaign *campaign, bj_erro
     BJ_TRY(describe(&r->results, &r->lock, campaign, err));
     BJ_TRY(bj_locked_parse(&doc, text, path, BJ_LOCKED_SEEDS_SCHEMA, err));
     BJ_GOTO(status, done, read_table(&r->results, yyjson_doc_get_root(doc), path, err));
-    BJ_GOTO(status, done,
-            bj_locked_seeds_text(&again, &r->results, &r->lock, r->text[BJ_RECORD_LOCK].sha256,
-                                 err));
+    BJ_GOTO(
+        status, done,
+        bj_locked_seeds_text(&again, &r->results, &r->lock, r->text[BJ_RECORD_LOCK].sha256, err));
     status = bj_locked_same_text(text, &again, path, err);
 done:
     bj_locked_text_reset(&again);

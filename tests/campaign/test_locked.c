@@ -198,7 +198,7 @@ static void test_every_byte(void) {
     grid_kept second = grid_flip(grid_at("run/runs/point/seed-4/result.json"));
     CHECK(verify(&report) == BJ_EMISMATCH);
     CHECK_CONTAINS(err.message, "point/seed-3/result.json");
-    CHECK_CONTAINS(err.message, "1 other locked files (of 63)");
+    CHECK_CONTAINS(err.message, "1 more of the 63 locked files have changed");
     grid_restore(&kept);
     CHECK(unlink(second.path) == 0);
     CHECK(evaluate(&report, 1) == BJ_EMISMATCH);
@@ -438,7 +438,7 @@ static void test_repeat(void) {
     bj_free(before.bytes), bj_free(after.bytes);
     const bj_locked_options strict = {.evaluator = grid_val};
     CHECK(bj_campaign_verify(&report, grid_dir, &strict, &err) == BJ_EMISMATCH);
-    CHECK_CONTAINS(err.message, "(evaluator): was changed");
+    CHECK_CONTAINS(err.message, "(evaluator): the file was changed");
 }
 
 /* Tests that changes to the result files or to the lock are detected after the evaluation. */

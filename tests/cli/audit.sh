@@ -118,7 +118,7 @@ run 0 audit --submission good.parquet --av2 good -q --json --rows rows.csv
 out_has '"total":3,"audited":2,"other_type":1,"missing":0,"malformed":0,"unreadable":0,"unknown":0,"origins_inside":1,"empty":1'
 out_has '"mean":{"point_mass":0.37916666666666665,"trajectory_mass":0.25,"unique_support":1,'
 check test "$(wc -l <rows.csv)" -eq 4
-check grep -q '^00000000-0000-4000-8000-00000000000c,"17",cyclist,other type,,,,,,,,,,$' rows.csv
+check grep -q '^00000000-0000-4000-8000-00000000000c,17,cyclist,other type,,,,,,,,,,$' rows.csv
 run 0 audit --submission good.parquet --av2 good -q --csv
 check grep -qx 'trajectory_mass,0.25' out
 

@@ -135,7 +135,7 @@ for arm in fullset specialization point; do
 done
 for demo in one two; do # bound files differ by times; values do not
     run 0 table "$demo/campaign" --per-seed --format csv
-    cp out "$demo.csv"
+    grep -v ",latency_64," out >"$demo.csv" # a measured time
 done
 check cmp one.csv two.csv
 

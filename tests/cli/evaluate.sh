@@ -90,7 +90,7 @@ check test ! -e camp/locked
 find . -type f ! -name out ! -name err | sort >before
 run 0 lock run camp -q
 err_empty
-out_has "camp: evaluated 6 checkpoints once on 80 held-out scenes"
+out_has "camp: 6 checkpoints, one pass over 80 held-out scenes"
 check grep -qE '^fullset +2 +[0-9.]+±[0-9.]+' out
 check grep -qx "$(sha256sum camp/locked/completion.json | cut -d' ' -f1) locked/completion.json" out
 find . -type f ! -name out ! -name err ! -name before ! -name after | sort >after

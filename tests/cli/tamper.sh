@@ -61,7 +61,7 @@ run 4 lock verify received --repeat -q
 run 2 lock verify received --partial --repeat
 sed -i 's/"seed": 1/"seed": 2/' received/locked/seed_table.json
 run 4 lock verify received --partial -q
-err_has "received/locked/seed_table.json: was changed"
+err_has "received/locked/seed_table.json: the file was changed"
 mv elsewhere.bjc val.bjc
 
 # ------------------------------------------------------------------------ an older evaluation
