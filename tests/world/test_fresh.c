@@ -36,7 +36,7 @@ static void test_rejected(void) {
                  {"world:7:", "scenes"},       {"world:7:0", "scenes"},
                  {"world:7:1e6", "scenes"},    {"world:7:-5", "scenes"},
                  {"world:7:64:", "scenes"},    {"world:7:4294967297", "scenes"},
-                 {"world0:7", "version is 0"},    {"world3:7", "version is 3"},
+                 {"world0:7", "version is 0"}, {"world3:7", "version is 3"},
                  {"world:900001", "reserved"}, {"world:18446744073709551616", "seed"},
                  {"world:20260", "reserved"},  {"world:1000000", "reserved"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
