@@ -350,7 +350,8 @@ static void test_changed_json(void) {
         const char *from, *to, *said;
         bj_status code;
     } cases[] = {
-        {"\"train.epochs\": 4", "\"train.epochs\": 5", "the digest of the settings is", BJ_EMISMATCH},
+        {"\"train.epochs\": 4", "\"train.epochs\": 5", "the digest of the settings is",
+         BJ_EMISMATCH},
         {"\"train.epochs\": 4", "\"train.epochs\": true", "train.epochs", BJ_EFORMAT},
         {"\"train.epochs\": 4", "\"train.epoch\": 4", "train.epoch", BJ_EARG},
         {"campaign/1", "campaign/2", "schema is", BJ_EVERSION},
