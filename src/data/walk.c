@@ -170,7 +170,7 @@ static int lies_above(const level *at, const struct stat *info) {
 
 static bj_status enter(bj_walk *walk, level *at, bj_error *err);
 
-/* Skips an entry that was just removed or a link that leads nowhere or to where we may not look.
+/* Skips entries that were just removed, dangling links, and links to files without read permission.
  * Other errors are failures, because a scenario would be missing. */
 static bj_status fail_entry(const level *at, const char *name, bj_error *err) {
     const int number = errno;

@@ -218,7 +218,7 @@ static void test_write_is_atomic(void) {
     CHECK_OK(bj_file_writer_commit(&writer, &err), err);
     CHECK(content_is(path, block));
 
-    /* Even a file with the longest possible name gets a hidden name. */
+    /* The temporary name must be valid even if the file has the longest possible name. */
     char name[256];
     memset(name, 'n', 255);
     name[255] = '\0';

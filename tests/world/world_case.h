@@ -25,7 +25,7 @@ static void case_close(void) {
 
 static int version = BJ_WORLD_VERSION; /* version of the scenes from make() */
 
-/* Generates scene `index` of the seed and its town. */
+/* Generates the scene with this index, and its town, from a seed. */
 static inline void make(bj_world_scene *out, uint64_t seed, int64_t index, uint64_t draw) {
     bj_error err = {0};
     CHECK_OK(bj_town_make(town, version, seed, "train", index / BJ_WORLD_TOWN_SCENES, &err), err);
