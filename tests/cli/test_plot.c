@@ -261,7 +261,7 @@ static void test_all_plots(void) {
     report_plot_sheet(begin(&m), report_plot_find("audit"), d);
     end(&m);
     CHECK_CONTAINS(m.text, "full-set minus point K=1: 25.000 [12.500, 37.500]"); /* percent */
-    CHECK_CONTAINS(m.text, "map audit of 90 of 100 scenes");
+    CHECK_CONTAINS(m.text, "map audit, 90 of 100 scenes");
     CHECK_CONTAINS(m.text, "full-set, seed 0: 75.000");
     free(m.text);
     report_plot_sheet(begin(&m), report_plot_find("truth"), d);
