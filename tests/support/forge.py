@@ -209,15 +209,6 @@ def better_value(f, groups=False):
     f.edit(LOCKED + "run_summary.json", summary)
 
 
-def calibrated(f):
-    def change(value):
-        for arm in value["arms"]:
-            for b in arm["calibration"]:
-                if b["hits"] is not None:
-                    b["hits"] = b["confidence"]
-    f.edit(LOCKED + "run_summary.json", change)
-
-
 def revealed(f):
     """Gives a group with too few scenes a mean."""
     def change(value):
@@ -261,7 +252,6 @@ FORGERIES = {  # name: (forgery, the digests are repaired)
     "the checkpoint of another seed": (other_checkpoint, True),
     "a value improved": (better_value, True),
     "a value improved, not repaired": (better_value, False),
-    "a perfect calibration": (calibrated, True),
     "a hidden group shown": (revealed, True),
     "a setting in config.resolved.json": (run_setting, True),
     "a setting in campaign.json": (campaign_setting, True),
