@@ -21,12 +21,7 @@ static bj_status check_unlocked(const char *dir, bj_error *err) {
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
     if (bj_file_exists(path))
         return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is already locked", path);
-    BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));
-    if (bj_file_exists(path))
-        return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: the campaign was already evaluated; a lock allows only one evaluation",
-                       path);
-    return BJ_OK;
+    return bj_lock_unevaluated(dir, err);
 }
 
 /* Fails if any run has no result. The message names the first such run. */

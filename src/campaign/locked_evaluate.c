@@ -35,12 +35,7 @@ static bj_status open_alone(int *fd, const char *dir, bj_error *err) {
     if (*fd < 0) return bj_file_fail(err, errno, path, "open");
     if (flock(*fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
         return BJ_FAIL(err, BJ_ELOCKED, "%s: another process is evaluating the campaign", path);
-    BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));
-    if (bj_file_exists(path))
-        return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: the campaign was already evaluated; a lock allows only one evaluation",
-                       path);
-    return BJ_OK;
+    return bj_lock_unevaluated(dir, err);
 }
 
 static double now(void) {

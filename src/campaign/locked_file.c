@@ -32,6 +32,15 @@ bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, const char *n
                : BJ_FAIL(err, BJ_EARG, "%.100s.../%s: the path is too long", dir, name);
 }
 
+bj_status bj_lock_unevaluated(const char *dir, bj_error *err) {
+    char path[BJ_FOLDER_PATH];
+    BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));
+    if (!bj_file_exists(path)) return BJ_OK;
+    return BJ_FAIL(err, BJ_ELOCKED,
+                   "%s: the campaign was already evaluated; a lock allows only one evaluation",
+                   path);
+}
+
 /* Names of the metrics in evaluation order, terminated by NULL. */
 static const char *metric_name(int index) {
     static const bj_metric_values zero;

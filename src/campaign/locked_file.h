@@ -68,6 +68,8 @@ void bj_lock_reset(bj_lock *lock); /* accepts a lock that is all zero */
 /* Writes "DIR/NAME". Fails if the result does not fit. */
 BJ_CHECK bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, const char *name,
                                 bj_error *err);
+/* Fails if the campaign was already evaluated. */
+BJ_CHECK bj_status bj_lock_unevaluated(const char *dir, bj_error *err);
 
 /* ------------------------------------------------------------------------------------ hashing */
 

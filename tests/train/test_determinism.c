@@ -159,18 +159,15 @@ static void test_paper_sizes(void) {
     const bj_objective r = regularized(o);
     CHECK(run(&arch, r, batch, batch, 1, 1, NULL) == run(&arch, r, batch, batch, 1, 3, NULL));
     CHECK(run(&arch, r, batch, batch, 1, 1, NULL) != run(&arch, o, batch, batch, 1, 1, NULL));
-    bj_optim muon = bj_optim_default();
-    muon.muon = 1;
-    CHECK(run_optim(&arch, o, muon, batch, batch, 2, 1, NULL) ==
-          run_optim(&arch, o, muon, batch, batch, 2, 3, NULL));
-    CHECK(run_optim(&arch, o, muon, batch, batch, 2, 1, NULL) !=
-          run(&arch, o, batch, batch, 2, 1, NULL));
-    bj_optim averaged = bj_optim_default();
-    averaged.schedule_free = 1;
-    CHECK(run_optim(&arch, o, averaged, batch, batch, 2, 1, NULL) ==
-          run_optim(&arch, o, averaged, batch, batch, 2, 3, NULL));
-    CHECK(run_optim(&arch, o, averaged, batch, batch, 2, 1, NULL) !=
-          run(&arch, o, batch, batch, 2, 1, NULL));
+    bj_optim optims[] = {bj_optim_default(), bj_optim_default()};
+    optims[0].muon = 1;
+    optims[1].schedule_free = 1;
+    for (int i = 0; i < 2; i++) {
+        CHECK(run_optim(&arch, o, optims[i], batch, batch, 2, 1, NULL) ==
+              run_optim(&arch, o, optims[i], batch, batch, 2, 3, NULL));
+        CHECK(run_optim(&arch, o, optims[i], batch, batch, 2, 1, NULL) !=
+              run(&arch, o, batch, batch, 2, 1, NULL));
+    }
     bj_scenes_free(scenes);
 }
 
