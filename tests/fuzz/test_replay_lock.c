@@ -3,6 +3,10 @@
 #include "support/mutate.h"
 
 int main(void) {
+    if (strcmp(bj_lock_real(), "float")) {
+        puts("skipped: the lock in the corpus is of a program in single precision");
+        return 77;
+    }
     static const mutate_fragment fragments[] = {
         JSON_FRAGMENTS,
         FRAGMENT("0"),
