@@ -66,16 +66,18 @@ mv elsewhere.bjc val.bjc
 
 # ------------------------------------------------------------------------ an older evaluation
 
-old=$BJ_ROOT/tests/golden/locked_v1
-run 0 lock verify "$old" --partial -q
-out_has "the files that exist are consistent"
-out_has "not checked: the evaluator, which was another program file of version 0.1.0"
-run 0 table "$old" -m traj_es
-out_has "point  2"
-run 0 report "$old" --out page.html
-cp -r "$old" aged
-sed -i 's/"scenes": 40/"scenes": 41/' aged/locked/completion.json
-run 4 lock verify aged --partial -q
+if "$BJEPA" version | grep -qF '(float)'; then # the number type of the older evaluation
+    old=$BJ_ROOT/tests/golden/locked_v1
+    run 0 lock verify "$old" --partial -q
+    out_has "the files that exist are consistent"
+    out_has "not checked: the evaluator, which was another program file of version 0.1.0"
+    run 0 table "$old" -m traj_es
+    out_has "point  2"
+    run 0 report "$old" --out page.html
+    cp -r "$old" aged
+    sed -i 's/"scenes": 40/"scenes": 41/' aged/locked/completion.json
+    run 4 lock verify aged --partial -q
+fi
 
 # ------------------------------------------------------------------------------- repeated pass
 
