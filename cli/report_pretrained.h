@@ -1,8 +1,8 @@
 /* report_pretrained.h - a model that was trained elsewhere, next to the arms of a campaign.
  *
  * It is not an arm, because it was trained on other scenes, and more of them. Its numbers come from
- * the entries with its name in truth.json and audit.json of the campaign folder, so they refer to
- * the same scenes as the numbers of the arms.
+ * the entries with its name in truth.json and audit.json of the campaign folder, so the
+ * model and the arms are compared on the same scenes.
  * Test: tests/cli/report.sh
  */
 #ifndef BJEPA_REPORT_PRETRAINED_H

@@ -32,6 +32,12 @@ bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, const char *n
                : BJ_FAIL(err, BJ_EARG, "%.100s.../%s: the path is too long", dir, name);
 }
 
+int bj_lock_evaluated(const bj_lock *lock) {
+    int count = 0;
+    for (int i = 0; i < lock->count; i++) count += lock->runs[i].evaluated;
+    return count;
+}
+
 bj_status bj_lock_unevaluated(const char *dir, bj_error *err) {
     char path[BJ_FOLDER_PATH];
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));

@@ -63,6 +63,8 @@ BJ_CHECK bj_status bj_lock_parse(bj_lock *lock, const bj_locked_text *text, cons
                                  bj_error *err);
 /* Returns the name of bj_real: "float" or "double". */
 const char *bj_lock_real(void);
+/* Returns the number of runs that are evaluated. */
+int bj_lock_evaluated(const bj_lock *lock);
 void bj_lock_reset(bj_lock *lock); /* accepts a lock that is all zero */
 
 /* Writes "DIR/NAME". Fails if the result does not fit. */

@@ -1,13 +1,12 @@
 /* locked_map.c - see locked_map.h. */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "campaign/locked_map.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "audit/forecast.h"
 #include "core/alloc.h"
+#include "core/clock.h"
 #include "core/threads.h"
 #include "eval/evaluator.h"
 
@@ -126,12 +125,6 @@ void bj_locked_map_free(bj_locked_map *m) {
 
 /* ------------------------------------------------------------------------------------- latency */
 
-static double seconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static int compare(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -145,9 +138,9 @@ bj_status bj_locked_latency(bj_locked_results *r, const bj_batch *batch, bj_erro
     BJ_TRY(BJ_ALLOC(times, (size_t)r->count * BJ_LATENCY_REPETITIONS, err));
     for (int n = -1; n < BJ_LATENCY_REPETITIONS && status == BJ_OK; n++) /* the first warms up */
         for (int i = 0; i < r->count && status == BJ_OK; i++) {
-            const double start = seconds();
+            const double start = bj_seconds();
             status = bj_evaluator_predict(r->evaluators[i], &part, err);
-            if (n >= 0) times[i * BJ_LATENCY_REPETITIONS + n] = 1e3 * (seconds() - start);
+            if (n >= 0) times[i * BJ_LATENCY_REPETITIONS + n] = 1e3 * (bj_seconds() - start);
         }
     for (int i = 0; i < r->count && status == BJ_OK; i++) {
         double *own = times + i * BJ_LATENCY_REPETITIONS;

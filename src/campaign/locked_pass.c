@@ -92,8 +92,7 @@ static bj_status load(bj_evaluator **out, int *atoms, char isa_used[32], const b
 static bj_status load_all(bj_locked_results *r, const bj_lock *lock, const bj_campaign *campaign,
                           int threads, const char *isa, bj_error *err) {
     const bj_arch scenes = bj_cache_arch(r->cache);
-    int evaluated = 0;
-    for (int i = 0; i < lock->count; i++) evaluated += lock->runs[i].evaluated;
+    const int evaluated = bj_lock_evaluated(lock);
     BJ_TRY(BJ_ALLOC(r->of, (size_t)evaluated, err));
     BJ_TRY(BJ_ALLOC(r->evaluators, (size_t)evaluated, err));
     r->count = evaluated;

@@ -50,18 +50,18 @@ static bj_status check_folder(const char *folder, bj_error *err) {
     return status;
 }
 
-/* Compares completion.json with the lock and with the digests of the files. */
+/* Compares completion.json with the lock and with the digests of the files. The digest of lock.json
+ * was compared before the lock was parsed. */
 static bj_status check_completion(const bj_records *r, bj_error *err) {
     const bj_completion *c = &r->completion;
     const char *path = r->path[BJ_RECORD_COMPLETION];
-    int64_t evaluated = 0;
+    const int evaluated = bj_lock_evaluated(&r->lock);
     const struct {
         int index;
         const char *found, *path;
     } bound[] = {
         {BJ_DONE_SUMMARY, r->text[BJ_RECORD_SUMMARY].sha256, r->path[BJ_RECORD_SUMMARY]},
         {BJ_DONE_SEEDS, r->text[BJ_RECORD_SEEDS].sha256, r->path[BJ_RECORD_SEEDS]},
-        {BJ_DONE_LOCK, r->text[BJ_RECORD_LOCK].sha256, r->path[BJ_RECORD_LOCK]},
         {BJ_DONE_EVALUATOR, r->lock.evaluator_sha256, r->path[BJ_RECORD_LOCK]},
         {BJ_DONE_DATA, r->lock.data_sha256, r->path[BJ_RECORD_LOCK]},
     };
@@ -72,12 +72,11 @@ static bj_status check_completion(const bj_records *r, bj_error *err) {
                 "%s: the file was changed: the SHA-256 of %s is %.16s..., but %s has %.16s...",
                 bound[i].path, bj_completion_files[bound[i].index], bound[i].found, path,
                 c->sha256[bound[i].index]);
-    for (int i = 0; i < r->lock.count; i++) evaluated += r->lock.runs[i].evaluated;
     if (c->scenes != r->lock.scenes || c->checkpoints != evaluated)
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: has %lld scenes and %lld checkpoints, but lock.json has %lld and %lld",
+                       "%s: has %lld scenes and %lld checkpoints, but lock.json has %lld and %d",
                        path, (long long)c->scenes, (long long)c->checkpoints,
-                       (long long)r->lock.scenes, (long long)evaluated);
+                       (long long)r->lock.scenes, evaluated);
     if (strcmp(c->campaign, r->lock.campaign) || strcmp(c->version, r->lock.version))
         return BJ_FAIL(err, BJ_EMISMATCH,
                        "%s: is of campaign '%s' and version %s, but lock.json has '%s' and %s",
@@ -225,8 +224,7 @@ static bj_status read_table(bj_locked_results *to, yyjson_val *root, const char 
 /* Creates empty results for the evaluated runs of the lock. */
 static bj_status describe(bj_locked_results *to, const bj_lock *lock, const bj_campaign *campaign,
                           bj_error *err) {
-    int count = 0;
-    for (int i = 0; i < lock->count; i++) count += lock->runs[i].evaluated;
+    const int count = bj_lock_evaluated(lock);
     BJ_TRY(BJ_ALLOC(to->of, (size_t)count, err));
     to->count = count;
     to->scenes = lock->scenes;

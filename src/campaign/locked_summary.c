@@ -178,11 +178,11 @@ static bj_status spell(bj_locked_text *out, yyjson_doc *doc, int brief, bj_error
     size_t i, n;
     copy.root = yyjson_mut_doc_get_root(copy.json);
     copy.ok = copy.json != NULL;
-    yyjson_mut_arr_foreach(yyjson_mut_obj_get(copy.root, "arms"), i, n, arm) {
-        if (!brief) break;
-        yyjson_mut_obj_remove_key(arm, "calibration");
-        yyjson_mut_obj_remove_key(arm, "groups");
-    }
+    if (brief)
+        yyjson_mut_arr_foreach(yyjson_mut_obj_get(copy.root, "arms"), i, n, arm) {
+            yyjson_mut_obj_remove_key(arm, "calibration");
+            yyjson_mut_obj_remove_key(arm, "groups");
+        }
     return bj_locked_text_of(out, &copy, BJ_LOCKED_SUMMARY, err);
 }
 

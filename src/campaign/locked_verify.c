@@ -126,7 +126,7 @@ static bj_status verify(bj_verified *v, bj_locked_report *report, const char *di
     if (bj_lock_has_data(&v->hashes)) BJ_TRY(check_data(r, err));
     if (r->evaluated) BJ_TRY(bj_signature_check(report->signer, r, options->key, err));
     BJ_TRY(bj_lock_untouched(&r->lock, &v->hashes, dir, v->evaluator, "during the verification", err));
-    for (int i = 0; i < r->lock.count; i++) report->checkpoints += r->lock.runs[i].evaluated;
+    report->checkpoints = bj_lock_evaluated(&r->lock);
     report->scenes = r->lock.scenes;
     report->files = bj_lock_bound_count(&r->lock);
     report->missing = v->hashes.missing;

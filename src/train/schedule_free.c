@@ -16,9 +16,8 @@
 enum { PIECE = 1024 /* parameters whose directions are computed at once */ };
 _Static_assert(2 * PIECE <= BJ_GRADIENT_SCRATCH, "two pieces must fit in the scratch memory");
 
-static bj_real between(const bj_trainer *t, bj_real x, bj_real z) {
-    return x + (1 - t->adamw.beta1) * (z - x);
-}
+/* Returns y. `beta1` is the share of x. */
+static bj_real between(bj_real x, bj_real z, bj_real beta1) { return x + (1 - beta1) * (z - x); }
 
 void bj_schedule_free_start(bj_trainer *t) {
     const size_t size = t->model->layout.size * sizeof(bj_real);
@@ -27,13 +26,12 @@ void bj_schedule_free_start(bj_trainer *t) {
 }
 
 void bj_schedule_free_restore(bj_trainer *t) {
-    t->adamw.beta1 = (bj_real)t->optim.beta1;
     for (size_t i = 0; i < t->model->layout.size; i++)
-        t->weights[i] = between(t, t->model->weights[i], t->mean[i]);
+        t->weights[i] = between(t->model->weights[i], t->mean[i], (bj_real)t->optim.beta1);
 }
 
-void bj_schedule_free_weigh(bj_trainer *t, double lr) {
-    if (lr > t->highest_lr) t->highest_lr = lr;
+void bj_schedule_free_weigh(bj_trainer *t) {
+    if (t->lr > t->highest_lr) t->highest_lr = t->lr;
     const double weight = t->highest_lr * t->highest_lr;
     t->weight_sum += weight;
     t->average_share = t->weight_sum > 0 ? weight / t->weight_sum : 0;
@@ -44,10 +42,11 @@ static void move(bj_trainer *t, size_t offset, size_t n, const bj_real *restrict
     bj_real *restrict x = t->model->weights + offset, *restrict y = t->weights + offset;
     bj_real *restrict z = t->mean + offset;
     const bj_real decay = 1 - t->adamw.decay, share = (bj_real)t->average_share;
+    const bj_real beta1 = (bj_real)t->optim.beta1;
     for (size_t i = 0; i < n; i++) {
         z[i] += step[i] - decay * y[i];
         x[i] += share * (z[i] - x[i]);
-        y[i] = between(t, x[i], z[i]);
+        y[i] = between(x[i], z[i], beta1);
     }
 }
 

@@ -193,7 +193,7 @@ void bj_muon_run(bj_trainer *t);
  * BJ_GRADIENT_SCRATCH elements. */
 void bj_schedule_free_start(bj_trainer *t);
 void bj_schedule_free_restore(bj_trainer *t);
-void bj_schedule_free_weigh(bj_trainer *t, double lr);
+void bj_schedule_free_weigh(bj_trainer *t);
 void bj_schedule_free_update(bj_trainer *t, const bj_chunk *c, bj_real *scratch);
 
 #endif

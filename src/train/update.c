@@ -134,7 +134,7 @@ void bj_update_run(bj_trainer *t, double lr, double norm) {
                                 .step_size = (bj_real)(lr / (1 - pow(o->beta1, n))),
                                 .inv_sqrt_correction = (bj_real)(1 / sqrt(1 - pow(o->beta2, n)))};
     t->lr = lr;
-    if (o->schedule_free) bj_schedule_free_weigh(t, lr);
+    if (o->schedule_free) bj_schedule_free_weigh(t);
     bj_pool_run_shares(t->pool, update_item, t, t->chunk_share);
     if (t->muon_count) bj_muon_run(t);
     /* The target follows its encoder even if no loss term reaches the encoder. */

@@ -284,6 +284,19 @@ static int facts_of(bj_fact all[BJ_ARCH_FACTS + 3], const observed_case *o) {
     return facts.count + 3;
 }
 
+/* Writes the tensors and facts of a case, and frees everything. Returns the exit code. */
+static int write_export(const char *path, exported *e, const observed_case *o, train_case *c,
+                        made_pairs *m) {
+    bj_fact facts[BJ_ARCH_FACTS + 3];
+    bj_error err = {BJ_OK, ""};
+    const int fact_count = facts_of(facts, o);
+    CHECK_OK(bj_safetensors_write(path, e->view, e->count, facts, fact_count, &err), err);
+    for (int i = 0; i < e->count; i++) free(e->copy[i]);
+    close_case(c);
+    free_pairs(m);
+    return test_failed > 0;
+}
+
 static int export_case(const char *name, const char *path) {
     static exported e;
     const observed_case *o = find_case(name);
@@ -329,13 +342,7 @@ static int export_case(const char *name, const char *path) {
     }
     add_tensors(&e, "s.", &c, weight_of);
     add_tensors(&e, "st.", &c, target_of);
-    bj_fact facts[BJ_ARCH_FACTS + 3];
-    const int fact_count = facts_of(facts, o);
-    CHECK_OK(bj_safetensors_write(path, e.view, e.count, facts, fact_count, &err), err);
-    for (int i = 0; i < e.count; i++) free(e.copy[i]);
-    close_case(&c);
-    free_pairs(&m);
-    return test_failed > 0;
+    return write_export(path, &e, o, &c, &m);
 }
 
 enum { MIXED_B = 48, CANDIDATES = 200 };
@@ -374,14 +381,7 @@ static int export_mixed(const char *name, const char *seed, const char *rows, co
     if (arch.noise)
         add(&e, "x.", "eps0", BJ_DTYPE_REAL, c.trainer->head.eps, 2, MIXED_B, arch.noise,
             (size_t)arch.noise);
-    bj_fact facts[BJ_ARCH_FACTS + 3];
-    bj_error err = {BJ_OK, ""};
-    const int fact_count = facts_of(facts, o);
-    CHECK_OK(bj_safetensors_write(path, e.view, e.count, facts, fact_count, &err), err);
-    for (int i = 0; i < e.count; i++) free(e.copy[i]);
-    close_case(&c);
-    free_pairs(&m);
-    return test_failed > 0;
+    return write_export(path, &e, o, &c, &m);
 }
 
 int main(int argc, char **argv) {
