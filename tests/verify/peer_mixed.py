@@ -3,8 +3,13 @@
 
     TEST_MIXED=path/of/test_mixed peer_mixed.py
 
-Writes DRAWS golden files per case with scripts/make_mixed_golden.py. test_mixed requires that the root mean
-square error of every gradient tensor, relative to float64, is at most 1.5 times that of bf16 autocast.
+Writes golden files of several draws per case with scripts/make_mixed_golden.py, at the arm's own scales.
+test_mixed requires that the root mean square error of every gradient tensor, relative to float64, is at most
+1.5 times that of bf16 autocast.
+
+Mixtures with learned scales need more draws. Their errors have a heavy tail, because a branch with a small
+share of few scenes has a small gradient and the exponential amplifies the error of that share. For mdn_global,
+the largest ratio was 1.75 over the first 12 draws, 1.07 over 48, 0.97 over 96 and 0.96 over 192.
 
 Exit codes: 0 within the limit, 1 above it, 77 skipped because PyTorch is not installed.
 """
@@ -26,6 +31,7 @@ import make_mixed_golden as golden  # noqa: E402
 from reference import files  # noqa: E402
 
 DRAWS = 12
+LEARNED_SCALES = {"mdn_global": 96, "mdn_component": 96}    # draws
 
 
 def main() -> int:
@@ -36,9 +42,10 @@ def main() -> int:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         for name, spec in golden.CASES.items():
-            paths = [Path(folder) / f"{name}_{draw}.safetensors" for draw in range(DRAWS)]
+            draws = range(LEARNED_SCALES.get(name, DRAWS))
+            paths = [Path(folder) / f"{name}_{draw}.safetensors" for draw in draws]
             for draw, path in enumerate(paths):
-                files.save(path, *golden.make_case(name, spec, draw))
+                files.save(path, *golden.make_case(name, spec, draw, wide=False))
             failed += subprocess.run([tool, *paths]).returncode != 0
             sys.stdout.flush()
     print(f"{failed} failed")
