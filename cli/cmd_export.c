@@ -1,7 +1,8 @@
 /* cmd_export.c - bjepa export: writes the model of a run to one file.
  *
  * The file keeps the facts of the checkpoint. If the source is a run folder, the origin of the
- * weights is added: recipe, data and the number of training scenes.
+ * weights is added: recipe, data and the number of training scenes. A run that started from another
+ * model does not contain the number of scenes of that model, so the user can add it.
  * Test: tests/cli/export.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -11,6 +12,7 @@
 #include "output.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -18,7 +20,7 @@ static const char verb[] = "export";
 
 typedef struct export_options {
     const char *checkpoint, *out, *name, *license;
-    int bf16;
+    int bf16, scenes_before;
 } export_options;
 
 static int parse(export_options *o, int argc, char **argv) {
@@ -28,6 +30,8 @@ static int parse(export_options *o, int argc, char **argv) {
          "store the parameters as bfloat16 (round to nearest even)"},
         {"name", 0, CLI_TEXT, "TEXT", &o->name, 0, 0, "model name to store in the file"},
         {"license", 0, CLI_TEXT, "TEXT", &o->license, 0, 0, "license to store in the file"},
+        {"scenes-before", 0, CLI_INT, "N", &o->scenes_before, 0, INT_MAX,
+         "number of scenes that the model of --init was trained on; added to the stored number"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
@@ -73,7 +77,9 @@ static int is_run(const char *checkpoint) {
 
 /* Adds the origin of the weights of a finished run. Fresh scenes are identified by their source,
  * and a cache by its digest, because its path is meaningless elsewhere. */
-static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj_error *err) {
+static bj_status add_run(export_facts *f, const bj_run *run, const export_options *o,
+                         bj_error *err) {
+    const char *dir = o->checkpoint;
     const int best = bj_run_best(run);
     if (!bj_run_finished(run) || best < 0)
         return cli_error(err, BJ_ELOCKED,
@@ -87,7 +93,7 @@ static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj
              : digest ? digest
                       : "unknown");
     const bj_epoch chosen = bj_run_epoch(run, best);
-    snprintf(f->scenes, sizeof f->scenes, "%" PRId64, cli_scenes_seen(run, &chosen));
+    snprintf(f->scenes, sizeof f->scenes, "%" PRId64, o->scenes_before + cli_scenes_seen(run, &chosen));
     add(f, "recipe", bj_run_settings(run)->recipe);
     add(f, "data", f->data);
     add(f, "scenes", f->scenes);
@@ -104,7 +110,7 @@ static bj_status write_file(const export_options *o, bj_error *err) {
     if (status == BJ_OK) status = bj_file_writable(o->out, err);
     if (status == BJ_OK && is_run(o->checkpoint)) {
         status = bj_run_open(&run, o->checkpoint, err);
-        if (status == BJ_OK) status = add_run(&facts, run, o->checkpoint, err);
+        if (status == BJ_OK) status = add_run(&facts, run, o, err);
     }
     add(&facts, "name", o->name);
     add(&facts, "license", o->license);

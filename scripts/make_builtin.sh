@@ -10,7 +10,8 @@
 # 'Argoverse 2, 34 scenes=av2.bjc'.
 #
 # Environment variables: BJEPA is the program, MODELS the output folder, SCENES the number of new scenes, and
-# KEEP a folder in which the printed JSON files are kept. The card needs python3.
+# KEEP a folder in which the printed JSON files are kept. If RUN started from a checkpoint of another run
+# (--init), BASE is that run and BASE_EPOCH the epoch of the checkpoint. The card needs python3.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 bjepa=${BJEPA:-$root/build/release/bjepa}
@@ -52,7 +53,18 @@ fact() { # fact KEY: prints a text of the run's manifest
         "$run/manifest.json" "$1"
 }
 
-step export.txt export "$run" --bf16 --name "$name" --license "$license" --out "$work/$name.safetensors"
+before=0
+if [ -n "${BASE:-}" ]; then
+    before=$(python3 - "$BASE" "$BASE_EPOCH" <<'END'
+import json, sys
+run, epoch = sys.argv[1], int(sys.argv[2])
+steps = json.load(open(run + "/manifest.json"))["steps_per_epoch"]
+print(epoch * steps * json.load(open(run + "/config.resolved.json"))["train"]["batch"])
+END
+    )
+fi
+step export.txt export "$run" --bf16 --name "$name" --license "$license" --scenes-before "$before" \
+    --out "$work/$name.safetensors"
 size=$(stat -c %s "$work/$name.safetensors")
 if [ "$size" -gt $most ]; then
     echo "make_builtin.sh: the model has $size bytes, expected at most $most" >&2
@@ -74,7 +86,7 @@ for cache in "$@"; do
     printf '%s\n' "${cache%%=*}" >>"$work/recorded.txt"
 done
 
-python3 "$root/scripts/model_card.py" "$run" "$work" "$seed" >"$work/card.md"
+python3 "$root/scripts/model_card.py" "$run" "$work" "$seed" ${BASE:+"$BASE" "$BASE_EPOCH"} >"$work/card.md"
 mv "$work/$name.safetensors" "$model"
 mv "$work/card.md" "$card"
 echo "wrote $model ($size bytes) and $card"

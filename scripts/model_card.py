@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Prints the model card of the pretrained model from the JSON output of bjepa.
 
-  scripts/model_card.py RUN FOLDER SEED
+  scripts/model_card.py RUN FOLDER SEED [BASE EPOCHS]
 
 RUN is the training run, FOLDER has the JSON files of scripts/make_builtin.sh, SEED is the world seed of
-the towns that the model was measured on. Only the standard library is used.
+the towns that the model was measured on. If RUN started from a checkpoint of another run, BASE is that run
+and EPOCHS the epoch of the checkpoint. Only the standard library is used.
 """
 import json
 import sys
@@ -35,23 +36,31 @@ def flat(tree, prefix=""):
     return out
 
 
-def command(run, manifest, config):
-    """Returns the command that trains the run, with every setting that differs from arm and recipe."""
+def command(run, manifest, config, out, epochs=None):
+    """Returns the command that trains the run, with every setting that differs from arm and recipe.
+
+    `epochs` shortens a run with a constant rate and fresh scenes to its first epochs.
+    """
     resolved = flat(read(run / "config.resolved.json"))
     source = manifest["data"]["path"]
+    if epochs:
+        assert resolved["train.schedule"] == "constant" and "source" in manifest["data"]
+        resolved["train.epochs"] = epochs
+        scenes = epochs * manifest["steps_per_epoch"] * resolved["train.batch"]
+        source = ":".join(source.split(":")[:2] + [str(scenes)])
     if "source" not in manifest["data"]:
         source = Path(source).name    # the folder of a cache exists only on the training machine
     parts = ["bjepa train", "--data", source, "--arm", manifest["arm"],
              "--recipe", manifest["recipe"], "--seed", str(manifest["seed"])]
     for setting in config["settings"]:
         key, default = setting["key"], setting["value"]
-        if key in ("arm", "recipe", "seed"):
+        if key in ("arm", "recipe", "seed", "init", "init_sha256"):
             continue
         # A setting that was added after the run is 0 in the run.
         value = resolved.get(key, 0 if setting["origin"].startswith("recipe") else default)
         if value != default:
             parts += ["--set", f"{key}={value}"]
-    return " ".join(parts + ["--out run"])
+    return " ".join(parts + ["--out", out])
 
 
 def arm_of(truth, name):
@@ -68,7 +77,23 @@ def main():
     name = facts["name"]
     ours, modes = arm_of(truth, ".safetensors"), arm_of(truth, "true-modes")
     velocity, maps = arm_of(truth, "constant-velocity"), audit["arms"][0]["mean"]
-    hours = result["wall_s"] / 3600
+    seconds, scenes, commands = result["wall_s"], int(facts["scenes"]), []
+    note = before = ""
+    if "init" in manifest:
+        base, epochs = Path(sys.argv[4]), int(sys.argv[5])
+        first = read(base / "manifest.json")
+        commands.append(command(base, first, config, "base", epochs))
+        before = " --scenes-before " + commands[0].split(":")[2].split()[0]
+        seconds += next(e["wall_s"] for e in map(json.loads, (base / "metrics.jsonl").open())
+                        if e["epoch"] == epochs)
+        note = f"""
+The first command trains with a constant rate and averages the weights. The run was planned for
+{read(base / "config.resolved.json")["train"]["epochs"]} epochs and stopped after epoch {epochs}, because the development score had
+stopped improving. The second command continues from the last checkpoint of the first one and lowers the rate
+to zero.
+"""
+    commands.append(command(run, manifest, config, "run") + (" --init base/ckpt/last" if note else ""))
+    hours = seconds / 3600
 
     print(f"""# Model card: {name}
 
@@ -87,9 +112,10 @@ and predicts six futures of one road user, six seconds long, each with a probabi
 ## Training
 
 {table(["", ""], [
-    ["data", f"simulated world, `{facts['data']}` (version, seed and split; docs/WORLD.md)"],
-    ["scenes", f"{int(facts['scenes']):,}, each used once" if "source" in manifest["data"]
-     else f"{int(facts['scenes']):,}, repeated ones included"],
+    ["data", f"simulated world, `{facts['data']}` (version, seed and split; docs/WORLD.md)"
+     + (f", after `{first['data']['source']}`" if note else "")],
+    ["scenes", f"{scenes:,}, each used once" if "source" in manifest["data"]
+     else f"{scenes:,}, repeated ones included"],
     ["arm, recipe, seed", f"`{manifest['arm']}`, `{manifest['recipe']}`, {manifest['seed']}"],
     ["checkpoint", f"epoch {result['best_epoch']} of {result['epochs']}, chosen by the trajectory "
      f"Energy Score of {manifest['split']['dev']:,} development scenes"],
@@ -99,11 +125,11 @@ and predicts six futures of one road user, six seconds long, each with a probabi
     ["data digest", f"`{manifest['data']['digest']}`"],
 ])}
 
-The exact command:
+The exact commands:
 
-    {command(run, manifest, config)}
-    bjepa export run --bf16 --name {name} --license {facts['license']} --out {name}.safetensors
-
+    {(chr(10) + "    ").join(commands)}
+    bjepa export run --bf16 --name {name} --license {facts['license']}{before} --out {name}.safetensors
+{note}
 No recorded traffic was used.
 
 ## Numbers
