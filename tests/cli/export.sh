@@ -33,6 +33,9 @@ out_has '"data":"world:2:7:train"'
 out_has '"recipe":"fast"'
 out_has '"card":null'
 check grep -qE '"scenes":"(64|128)"' out
+run 0 export fresh --scenes-before 1000 --out later.safetensors
+run 0 info later.safetensors --json
+check grep -qE '"scenes":"(1064|1128)"' out
 echo card >CARD-fresh.md
 run 0 info fresh.safetensors
 out_has "card          CARD-fresh.md"
