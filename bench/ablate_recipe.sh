@@ -4,8 +4,9 @@
 # Ingredients of the parametrization are removed from a copy of the sources, which is then built.
 # Ingredients of the optimizer are settings. Each variant trains full-set for one pass over TRAIN.bjc with
 # every seed and is scored on DEV.bjc. The script prints a Markdown table and does not repeat finished runs.
+# OPTIONS contains settings of all runs, for example OPTIONS=train.precision=mixed.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,6s/^# \?//p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,7s/^# \?//p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 train=$(realpath "$1") dev=$(realpath "$2")
 mkdir -p "$3"
@@ -58,7 +59,7 @@ for name in "${names[@]}"; do
     for seed in $seeds; do
         run=$out/$name-$seed
         options=()
-        for value in ${sets[$name]:-}; do options+=(--set "$value"); done
+        for value in ${OPTIONS:-} ${sets[$name]:-}; do options+=(--set "$value"); done
         [ -e "$run/result.json" ] || "$bjepa" train --data "$train" --dev "$dev" --arm fullset \
             --recipe fast --seed "$seed" --set train.epochs=1 ${options[@]+"${options[@]}"} \
             --out "$run" --threads "$threads" -q >"$run.log" 2>&1 || { tail -1 "$run.log" >&2; row="$row failed"; continue; }
